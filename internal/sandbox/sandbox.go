@@ -89,15 +89,31 @@ type Bind struct {
 	NoLinks bool
 }
 
+// A HostState is the state of a machine that sandboxes are started on.
+type HostState struct {
+	Name      string `json:"host"`
+	Tier      string `json:"tier"`
+	Sandboxes int    `json:"sandboxes"`         // of all servers
+	Free      int64  `json:"free_memory"`       // bytes that no sandbox may use; 0 if it is not known
+	Problem   string `json:"problem,omitempty"` // why it cannot be used
+}
+
+// A Fleet is a Launcher with machines to choose from.
+type Fleet interface {
+	Launcher
+	Hosts(ctx context.Context) []HostState
+}
+
 // Spec is the specification of a sandbox: what an agent and its commands get.
 type Spec struct {
-	ID     string // random; used in the names of containers, cgroups and directories
-	Owner  string // the principal, for labels
-	Binds  []Bind
-	Hidden []string // paths of this machine within binds that commands must not see
-	Locked []string // paths of this machine within binds that commands must not change
-	Home   string   // Layout.Home; created for this sandbox, and removed with it
-	Proxy  string   // socket of a proxy on this machine, the only access to the network; "" for none
+	ID      string // random; used in the names of containers, cgroups and directories
+	Owner   string // the principal, for labels
+	Session string // of the caller, for operators; "" for programs of the server
+	Binds   []Bind
+	Hidden  []string // paths of this machine within binds that commands must not see
+	Locked  []string // paths of this machine within binds that commands must not change
+	Home    string   // Layout.Home; created for this sandbox, and removed with it
+	Proxy   string   // socket of a proxy on this machine, the only access to the network; "" for none
 	// Forward are addresses within the sandbox that lead to hosts through the proxy, for programs that do not speak to a
 	// proxy (kernel only). An address that cannot be used is left out.
 	Forward []Forward
@@ -150,4 +166,20 @@ func (l Limits) Scratch() int64 {
 type Link interface {
 	io.ReadWriteCloser
 	Guarantees() []Guarantee
+}
+
+// A Carrier is a Link to a machine that has neither the files nor the sockets of this one. Package box copies files over the link, and
+// connects commands to the proxy.
+type Carrier interface {
+	Link
+	Carries() Carried
+}
+
+// Carried is what a link carries to another machine.
+type Carried struct {
+	Host   string // the other machine, for messages
+	Binds  []Bind // to be copied before each command, and back after it
+	Hidden []string
+	Locked []string
+	Proxy  string // socket of the proxy here; "" for none
 }

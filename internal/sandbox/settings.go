@@ -38,6 +38,8 @@ type AgentSettings struct {
 type DockerSettings struct {
 	Image string   `yaml:"image" form:"label" flag:"sandbox-image"`
 	Hosts []string `yaml:"hosts" form:"engine"`
+	Certs string   `yaml:"certs" form:"path"`
+	Files string   `yaml:"files" default:"copy" enum:"copy,mount"`
 }
 
 //go:embed settings.txt

@@ -35,6 +35,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
@@ -121,6 +122,7 @@ type App struct {
 	set          *tool.Set // with the live tools
 	live         liveTools
 	tiers        sandbox.Tiers
+	places       *fleet.Places // of sandboxes on other machines
 	bridge       *bridge.Bridge
 	teams        *teams.Teams
 	agents       *agents.Engine

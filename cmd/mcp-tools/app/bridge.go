@@ -120,7 +120,7 @@ func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err erro
 	if p.scrub, err = NewScrubber(p.loaded.Config.Scrub, e.Sources(p.loaded.Config.Vault)); err != nil {
 		return err
 	}
-	launchers, err := Launchers(p.loaded.Config.Sandbox, p.data, p.log)
+	launchers, err := Launchers(p.loaded.Config.Sandbox, p.data, p.log, nil)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -60,13 +61,19 @@ func RunChild(args []string) (code int, child bool) {
 
 // openTiers makes the sandboxes of all programs. None is started or probed yet.
 func (a *App) openTiers(context.Context) error {
-	launchers, err := Launchers(a.loaded.Config.Sandbox, a.data, a.log)
+	a.places = fleet.New(a.store, a.log)
+	launchers, err := Launchers(a.loaded.Config.Sandbox, a.data, a.log, a.places.Drained)
 	if err != nil {
 		return err
 	}
 	for _, l := range launchers {
 		if l, ok := l.(io.Closer); ok {
 			a.onClose(l.Close)
+		}
+	}
+	for i := range launchers {
+		if _, ok := launchers[i].(sandbox.Fleet); ok {
+			launchers[i] = a.places.Keep(launchers[i])
 		}
 	}
 	a.tiers = sandbox.NewTiers(launchers...)
@@ -111,8 +118,8 @@ func (a *App) openCommands(context.Context) error {
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
 			Temp: int64(c.Sandbox.Temp),
 		},
-		Elevated: c.Sandbox.Elevated,
-		Limit:    commands.Limit{Max: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
+		Elevated: c.Sandbox.Elevated, Leaving: a.places.Drained,
+		Limit: commands.Limit{Max: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
 	})
 	if err != nil {
 		return err
@@ -146,13 +153,14 @@ func (a *App) extra(paths []string) []string {
 	return there
 }
 
-// Launchers returns the sandboxes that the settings allow, the strongest first.
-func Launchers(c sandbox.Settings, data string, log *slog.Logger) ([]sandbox.Launcher, error) {
+// Launchers returns the sandboxes that the settings allow, the strongest first. Machines of which drained returns true get no more
+// sandboxes; nil stands for none.
+func Launchers(c sandbox.Settings, data string, log *slog.Logger, drained func(context.Context, string) bool) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher
 	if c.Docker.Image != "" {
 		containers, err := docker.New(docker.Options{
 			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: linuxBuild(), Data: data,
-			Mounts: filepath.Join(data, "mounts"), Log: log,
+			Mounts: filepath.Join(data, "mounts"), Log: log, Certs: c.Docker.Certs, Copy: c.Docker.Files == "copy", Drained: drained,
 		})
 		if err != nil {
 			return nil, err

@@ -21,6 +21,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/today"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
@@ -74,6 +76,7 @@ func (e *Env) Rooms() []*room.Room {
 		today.Room(today.Setup{Scrub: e.masker, Undo: e.undoChange}),
 		audit.Room(),
 		pauses.Room(),
+		fleet.Room(e.launchers),
 		verdict.Room(e.policyView),
 		vault.Room(e.openVault),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
@@ -95,6 +98,19 @@ func (e *Env) Rooms() []*room.Room {
 			Listed: func() int { return len(e.settings().Connections.Tokens) },
 		}),
 	}
+}
+
+// launchers returns the sandboxes of the settings.
+func (e *Env) launchers() ([]sandbox.Launcher, error) {
+	data, err := e.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := e.Load()
+	if err != nil {
+		return nil, err
+	}
+	return Launchers(loaded.Config.Sandbox, data, nil, nil)
 }
 
 // settings returns the settings, or the defaults if they are wrong.

@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -20,12 +21,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
 // Name is the argument that makes this program an agent.
 const Name = "sandbox-agent"
+
+// Stream as the socket of the proxy stands for the connection to the server: the proxy is on another machine.
+const Stream = "-"
 
 const (
 	// threads is the number of threads that the agent starts with.
@@ -37,7 +42,8 @@ const (
 
 // options are the arguments of an agent.
 type options struct {
-	proxy     string // socket of the proxy
+	proxy     string // socket of the proxy, or Stream
+	wait      bool   // for a line, since nothing reads before the server is connected
 	forward   []string
 	processes int    // RLIMIT_NPROC, where it counts only processes of the sandbox
 	fileSize  int64  // RLIMIT_FSIZE
@@ -48,7 +54,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet(Name, flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.StringVar(&o.proxy, "proxy", "", "forward connections to 127.0.0.1:3128 to this `socket`")
+	f.StringVar(&o.proxy, "proxy", "", "forward connections to 127.0.0.1:3128 to this `socket`; "+Stream+" is the server")
+	f.BoolVar(&o.wait, "wait", false, "send nothing before a line has come")
 	f.Func("forward", "forward connections to this address to a host, through the proxy: `ADDRESS=HOST`",
 		func(value string) error {
 			o.forward = append(o.forward, value)
@@ -83,6 +90,7 @@ type agent struct {
 	mu       sync.Mutex
 	commands map[uint32]*command
 	conns    map[uint32]*connection
+	led      uint32 // the last number of a connection to the proxy
 	closing  bool
 	broken   chan struct{} // closed when the server no longer reads
 	breaks   sync.Once
@@ -103,8 +111,8 @@ func Main(args []string) int {
 	if err := prepare(o); err != nil {
 		return fail(err)
 	}
-	if o.proxy != "" {
-		if err := forward(o.proxy); err != nil {
+	if o.proxy != "" && o.proxy != Stream {
+		if err := forward(func(conn net.Conn) { tunnel(conn, o.proxy, "") }); err != nil {
 			return fail(err)
 		}
 		for _, one := range o.forward {
@@ -128,7 +136,40 @@ func Main(args []string) int {
 	if a.processTable, err = newProcessTable(a.reportAll); err != nil {
 		return fail(err)
 	}
+	if o.wait {
+		if err := awaitLine(os.Stdin, waitLimit); err != nil {
+			return fail(err)
+		}
+	}
+	if o.proxy == Stream {
+		if err := forward(a.lead); err != nil {
+			return fail(err)
+		}
+	}
 	return a.run(signals)
+}
+
+// waitLimit is how long an agent waits for its server.
+const waitLimit = 2 * time.Minute
+
+// awaitLine reads a line, and nothing behind it.
+func awaitLine(from io.Reader, limit time.Duration) error {
+	read := make(chan error, 1)
+	go func() {
+		for one := []byte{0}; one[0] != '\n'; {
+			if _, err := io.ReadFull(from, one); err != nil {
+				read <- fmt.Errorf("waiting for the server: %w", err)
+				return
+			}
+		}
+		read <- nil
+	}()
+	select {
+	case err := <-read:
+		return err
+	case <-time.After(limit):
+		return errors.New("no server came")
+	}
 }
 
 // warm starts the threads that the agent may need: it could start none later if
@@ -208,8 +249,12 @@ func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 
 // handle handles a frame for a command or a connection that was started.
 func (a *agent) handle(f wire.Frame) error {
-	if f.Kind == wire.Dial {
+	switch f.Kind {
+	case wire.Dial:
 		return a.connect(f)
+	case wire.Ping:
+		a.sent(a.out.Send(wire.Pong, 0, nil))
+		return nil
 	}
 	if n := a.connection(f.ID); n != nil {
 		return n.handle(f)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/mirror"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
@@ -20,12 +21,13 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-// A connection leads from the server to a port that a command listens on. Only the
-// agent can make it, because the sandbox has a network of its own.
+// A connection leads from the server to a port that a command listens on, or to the copies of files. Only the
+// agent can make it, because the sandbox has a network of its own. Or it leads from a command to the proxy: see lead.
 type connection struct {
 	agent *agent
 	id    uint32
 	port  uint16
+	files bool
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -43,10 +45,10 @@ func (a *agent) connect(f wire.Frame) error {
 	if err := f.Decode(&body); err != nil {
 		return err
 	}
-	n := &connection{agent: a, id: f.ID, port: body.Port}
+	n := &connection{agent: a, id: f.ID, port: body.Port, files: body.Files}
 	n.changed.L = &n.mu
 	a.mu.Lock()
-	full := len(a.conns) >= maxConns
+	full := len(a.conns) >= maxConns+maxTunnels
 	taken := a.conns[f.ID] != nil || a.commands[f.ID] != nil
 	if !full && !taken {
 		a.conns[f.ID] = n
@@ -72,7 +74,7 @@ func (a *agent) connection(id uint32) *connection {
 // run connects, copies in both directions, and reports the end.
 func (n *connection) run() {
 	defer n.forget()
-	conn, err := dialLoopback(n.port)
+	conn, err := n.dial()
 	if err != nil {
 		n.forget() // the server may use the number again
 		n.agent.sent(n.agent.out.SendJSON(wire.Refused, n.id,
@@ -87,17 +89,55 @@ func (n *connection) run() {
 	if closed {
 		conn.Close()
 	}
+	written := n.writing()
+	n.read()
+	n.close()
+	<-written
+	n.agent.sent(n.agent.out.SendJSON(wire.Exited, n.id, wire.ExitBody{}))
+	n.gone()
+}
+
+func (n *connection) dial() (net.Conn, error) {
+	if !n.files {
+		return dialLoopback(n.port)
+	}
+	ours, theirs := net.Pipe()
+	go mirror.Serve(theirs)
+	return ours, nil
+}
+
+// writing starts to write what the server sends. The channel is closed at the end of it.
+func (n *connection) writing() <-chan struct{} {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		n.write()
 	}()
-	n.read()
-	n.close()
-	<-written
+	return written
+}
+
+// gone reports that the connection has ended.
+func (n *connection) gone() {
 	n.forget()
-	n.agent.sent(n.agent.out.SendJSON(wire.Exited, n.id, wire.ExitBody{}))
 	n.agent.sent(n.agent.out.Send(wire.Gone, n.id, nil))
+}
+
+// lead leads a connection of a command to the proxy of the server.
+func (a *agent) lead(conn net.Conn) {
+	n := &connection{agent: a, conn: conn}
+	n.changed.L = &n.mu
+	a.mu.Lock()
+	a.led = (a.led + 1) &^ wire.FromAgent
+	n.id = a.led | wire.FromAgent
+	a.conns[n.id] = n
+	a.mu.Unlock()
+	a.sent(a.out.Send(wire.Connect, n.id, nil))
+	written := n.writing()
+	n.read()
+	a.sent(a.out.SendJSON(wire.Exited, n.id, wire.ExitBody{}))
+	<-written
+	n.close()
+	n.gone()
 }
 
 // dialLoopback connects to a port of this network namespace. Servers listen on the
@@ -171,7 +211,7 @@ func (n *connection) write() {
 		if n.closed || len(n.queue) == 0 {
 			closed := n.closed
 			n.mu.Unlock()
-			if half, ok := n.conn.(*net.TCPConn); ok && !closed {
+			if half, ok := n.conn.(interface{ CloseWrite() error }); ok && !closed {
 				_ = half.CloseWrite() // an error means that the other side has closed it
 			}
 			return

@@ -19,14 +19,13 @@ const (
 	maxAnswer  = 16 << 10 // bytes of the answer of the proxy
 )
 
-// forward listens on ProxyAddress, and forwards each connection to the socket of
-// the proxy.
-func forward(socket string) error {
+// forward listens on ProxyAddress, and calls serve with each connection.
+func forward(serve func(net.Conn)) error {
 	listener, err := net.Listen("tcp", ProxyAddress)
 	if err != nil {
 		return fmt.Errorf("listening for the proxy: %w", err)
 	}
-	go accept(listener, func(conn net.Conn) { tunnel(conn, socket, "") })
+	go accept(listener, serve)
 	return nil
 }
 

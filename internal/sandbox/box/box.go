@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/mirror"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
@@ -38,6 +40,9 @@ const (
 	startTimeout = 20 * time.Second
 	// sendTimeout is the timeout of a write to the agent.
 	sendTimeout = 10 * time.Second
+	// askAfter is how long an agent on another machine that runs commands may be silent before it is asked for an answer, and lostAfter
+	// how long until its machine counts as lost.
+	askAfter, lostAfter = 5 * time.Second, 15 * time.Second
 	// maxFrame is the maximum length of a frame from an agent.
 	maxFrame = 64 << 10
 	// maxSkipped is the maximum output of a command that an agent may skip.
@@ -46,10 +51,16 @@ const (
 
 // A Box is an agent and the commands that it runs.
 type Box struct {
-	link  sandbox.Link
-	out   *wire.Writer
-	hello wire.HelloBody
-	done  chan struct{}
+	link sandbox.Link
+	// carried is what the link carries to another machine; zero for sandboxes on this one.
+	carried sandbox.Carried
+	files   *mirror.Mirror // nil if commands see the files of this machine
+	sinks   sync.WaitGroup // goroutines that call a Sink
+	heard   atomic.Int64   // when the last frame came, in nanoseconds
+	asked   atomic.Int64   // when the agent was asked for a sign of life; 0: it is not owed
+	out     *wire.Writer
+	hello   wire.HelloBody
+	done    chan struct{}
 
 	mu       sync.Mutex
 	last     uint32
@@ -78,12 +89,18 @@ func Launch(ctx context.Context, t *sandbox.Tier, spec sandbox.Spec) (*Box, erro
 func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 	b := &Box{link: link, done: make(chan struct{}), children: map[uint32]*Child{}}
 	b.out = wire.NewWriter(link)
+	if c, ok := link.(sandbox.Carrier); ok {
+		b.carry(c.Carries())
+	}
 	greeted := make(chan struct{})
 	go b.listen(greeted)
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	select {
 	case <-greeted:
+		if b.carried.Host != "" {
+			go b.watch()
+		}
 		return b, nil
 	case <-b.done:
 		b.shut()
@@ -97,6 +114,9 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 
 // Guarantees returns what the sandbox of the box guarantees.
 func (b *Box) Guarantees() []sandbox.Guarantee { return b.link.Guarantees() }
+
+// Host returns the machine that the box is on, or "" for this one.
+func (b *Box) Host() string { return b.carried.Host }
 
 // PID returns the process ID of the agent, as the agent sees it.
 func (b *Box) PID() int { return b.hello.PID }

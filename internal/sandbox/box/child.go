@@ -64,8 +64,15 @@ func (b *Box) Start(ctx context.Context, body wire.StartBody, s Sink) (*Child, e
 	if len(text) > wire.MaxBody {
 		return nil, fmt.Errorf("it cannot be started: the command and its environment have %d bytes", len(text))
 	}
+	if b.files != nil {
+		if s, err = b.sendFiles(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	return b.begin(ctx, wire.Start, text, s)
 }
+
+var errSilent = errors.New("the sandbox does not answer")
 
 // begin sends a request to start something, and waits for the answer.
 func (b *Box) begin(ctx context.Context, k wire.Kind, body []byte, s Sink) (*Child, error) {
@@ -77,7 +84,7 @@ func (b *Box) begin(ctx context.Context, k wire.Kind, body []byte, s Sink) (*Chi
 		c.detach()
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errors.New("the sandbox does not answer"))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errSilent)
 	defer cancel()
 	select {
 	case err := <-c.answer:
@@ -89,6 +96,10 @@ func (b *Box) begin(ctx context.Context, k wire.Kind, body []byte, s Sink) (*Chi
 		c.detach()
 		_ = b.send(wire.Kill, c.id, nil)
 		_ = b.send(wire.Drop, c.id, nil)
+		if errors.Is(context.Cause(ctx), errSilent) && b.carried.Host != "" {
+			b.lose(fmt.Errorf("%s does not answer", b.carried.Host))
+			go b.shut()
+		}
 		return nil, context.Cause(ctx)
 	}
 }
@@ -99,7 +110,7 @@ func (b *Box) add(s Sink) (*Child, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	for b.last++; b.children[b.last] != nil; b.last++ {
+	for b.last = (b.last + 1) &^ wire.FromAgent; b.children[b.last] != nil; b.last = (b.last + 1) &^ wire.FromAgent {
 	}
 	c := &Child{box: b, id: b.last, sink: s, answer: make(chan error, 1), changed: make(chan struct{})}
 	b.children[c.id] = c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"io"
 	"net"
 	"sync"
 
@@ -15,7 +16,11 @@ import (
 // an ErrNoServer. The connection has no address, and ends with the box. ctx bounds
 // the start only.
 func (b *Box) Dial(ctx context.Context, port uint16) (net.Conn, error) {
-	text, err := json.Marshal(wire.DialBody{Port: port})
+	return b.dial(ctx, wire.DialBody{Port: port})
+}
+
+func (b *Box) dial(ctx context.Context, to wire.DialBody) (net.Conn, error) {
+	text, err := json.Marshal(to)
 	if err != nil {
 		return nil, err
 	}
@@ -30,15 +35,52 @@ func (b *Box) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	return theirs, nil
 }
 
-// A socket copies between a connection and the pipe whose other end the caller of Dial has.
+// maxLed is the maximum number of connections of commands to the proxy.
+const maxLed = 80
+
+// lead begins a connection of a command to the proxy.
+func (b *Box) lead(f wire.Frame) error {
+	if f.ID&wire.FromAgent == 0 || b.carried.Proxy == "" {
+		return errProtocol
+	}
+	s := &socket{proxy: true, more: make(chan struct{}, 1)}
+	c := &Child{box: b, id: f.ID, stage: running, sink: s, changed: make(chan struct{})}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for id := range b.children {
+		if id&wire.FromAgent != 0 {
+			n++
+		}
+	}
+	if n >= maxLed || b.children[f.ID] != nil {
+		return errProtocol
+	}
+	b.children[f.ID] = c
+	go func() {
+		to, err := net.DialTimeout("unix", b.carried.Proxy, startTimeout)
+		if err != nil {
+			_ = c.Kill() // an error means that the box is lost
+			return
+		}
+		s.to = to
+		go s.read(c)
+		s.write(c)
+	}()
+	return nil
+}
+
+// A socket copies between a connection and the pipe whose other end the caller of Dial has, or the proxy.
 // It is the Sink of the connection.
 type socket struct {
-	to   net.Conn
-	more chan struct{} // has an element when a field below has changed
+	to    net.Conn
+	proxy bool
+	more  chan struct{} // has an element when a field below has changed
 
 	mu      sync.Mutex
 	arrived []byte // not yet written to the pipe
 	unread  int    // bytes that arrived and that the agent has not been told of as read
+	written bool   // nothing more arrives
 	ended   bool
 }
 
@@ -52,6 +94,13 @@ func (s *socket) read(c *Child) {
 				break
 			}
 		}
+		if err != nil && s.proxy {
+			if err != io.EOF {
+				_ = s.to.Close()
+			}
+			_ = c.EndInput() // the agent ends the connection when it has written everything
+			return
+		}
 		if err != nil {
 			break
 		}
@@ -64,11 +113,11 @@ func (s *socket) read(c *Child) {
 func (s *socket) write(c *Child) {
 	for range s.more {
 		s.mu.Lock()
-		data, ended := s.arrived, s.ended
+		data, written, ended := s.arrived, s.written, s.ended
 		s.arrived = nil
 		s.mu.Unlock()
 		if len(data) > 0 {
-			if _, err := s.to.Write(data); err != nil {
+			if _, err := s.to.Write(data); err != nil && !s.proxy {
 				return // read has seen it too
 			}
 			s.mu.Lock()
@@ -79,6 +128,9 @@ func (s *socket) write(c *Child) {
 		if ended {
 			_ = s.to.Close()
 			return
+		}
+		if half, ok := s.to.(interface{ CloseWrite() error }); ok && written {
+			_ = half.CloseWrite() // an error means that the proxy has closed it
 		}
 	}
 }
@@ -106,8 +158,13 @@ func (s *socket) Output(_ sandbox.Stream, data []byte) {
 // Skipped is not called: no output of a connection is skipped.
 func (s *socket) Skipped(sandbox.Stream, int64) {}
 
-// Exited has nothing to report.
-func (s *socket) Exited(wire.ExitBody) {}
+// Exited records that a command writes no more.
+func (s *socket) Exited(wire.ExitBody) {
+	s.mu.Lock()
+	s.written = true
+	s.mu.Unlock()
+	s.wake()
+}
 
 // Gone ends the connection after what has arrived.
 func (s *socket) Gone(error) {

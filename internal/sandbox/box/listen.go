@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
@@ -15,6 +16,9 @@ var errProtocol = errors.New("the agent violated the protocol")
 // listen reads messages of the agent until the end, and then calls every Sink.
 func (b *Box) listen(greeted chan<- struct{}) {
 	err := b.read(greeted)
+	if b.carried.Host != "" {
+		err = fmt.Errorf("the connection to %s has ended: %w", b.carried.Host, err)
+	}
 	b.lose(err)
 	b.shut()
 	b.mu.Lock()
@@ -23,6 +27,10 @@ func (b *Box) listen(greeted chan<- struct{}) {
 	b.mu.Unlock()
 	for _, c := range children {
 		c.lose(lost)
+	}
+	b.sinks.Wait()
+	if b.files != nil {
+		b.files.Close()
 	}
 	close(b.done)
 }
@@ -47,6 +55,16 @@ func (b *Box) read(greeted chan<- struct{}) error {
 		f, err := frames.Next()
 		if err != nil {
 			return err
+		}
+		b.heard.Store(time.Now().UnixNano())
+		switch f.Kind {
+		case wire.Pong:
+			continue
+		case wire.Connect:
+			if err := b.lead(f); err != nil {
+				return err
+			}
+			continue
 		}
 		c := b.child(f.ID)
 		if c == nil {

@@ -82,6 +82,7 @@ func (c *Commands) plan(p *target, roots ...sandbox.Root) plan {
 		spec: sandbox.Spec{
 			ID:      strings.ToLower(rand.Text()),
 			Owner:   p.caller.Principal(),
+			Session: p.caller.Session,
 			Binds:   p.layout.Binds,
 			Home:    p.layout.Home,
 			Hidden:  p.dirs.Hidden,
@@ -119,7 +120,7 @@ func (c *Commands) take(ctx context.Context, p *target) (*instance, error) {
 		return nil, err
 	}
 	for range 2 { // retry once if the instance was lost before the call
-		instance, err := c.enter(p, digest)
+		instance, err := c.enter(p, digest, c.leaves(ctx, p))
 		if err != nil {
 			return nil, err
 		}
@@ -150,8 +151,16 @@ func (c *Commands) await(ctx context.Context, instance *instance) error {
 	}
 }
 
-// enter returns the instance for a target. It starts to open one if there is none.
-func (c *Commands) enter(p *target, digest string) (*instance, error) {
+// leaves reports whether the open instance for a target is on a machine that is being drained.
+func (c *Commands) leaves(ctx context.Context, p *target) bool {
+	c.mu.Lock()
+	n := c.warm[c.key(p)]
+	c.mu.Unlock()
+	return n != nil && n.isOpen() && n.box.Host() != "" && c.o.Leaving != nil && c.o.Leaving(ctx, n.box.Host())
+}
+
+// enter returns the instance for a target. It starts to open one if there is none, or the open one leaves.
+func (c *Commands) enter(p *target, digest string, leaves bool) (*instance, error) {
 	key := c.key(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +168,7 @@ func (c *Commands) enter(p *target, digest string) (*instance, error) {
 		return nil, errClosed()
 	}
 	known := c.warm[key]
-	if known != nil && (known.digest != digest || known.lost() || time.Since(known.born) > c.o.Age) {
+	if known != nil && (leaves && known.isOpen() || known.digest != digest || known.lost() || time.Since(known.born) > c.o.Age) {
 		c.retire(known)
 		known = nil
 	}

@@ -72,9 +72,11 @@ type Options struct {
 	Age        time.Duration // maximum age of a sandbox; default 12 hours
 	Boxes      int           // maximum number of sandboxes, of one user at most half; default 128
 	Background Background
-	Elevated   bool   // callers may ask for commands on the host
-	Spool      string // a directory for output that only the server may write to
-	Caches     string // a directory for the caches of each caller's commands; "" for none
+	// Leaving reports whether sandboxes on another machine should end as soon as no command runs in them. Nil: none should.
+	Leaving  func(ctx context.Context, host string) bool
+	Elevated bool   // callers may ask for commands on the host
+	Spool    string // a directory for output that only the server may write to
+	Caches   string // a directory for the caches of each caller's commands; "" for none
 	// GitConfig returns a file with settings of git for commands, such as the user's
 	// name; "" or nil for none.
 	GitConfig func(tool.Caller) string

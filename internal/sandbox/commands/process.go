@@ -111,6 +111,10 @@ func (p *process) Gone(err error) {
 	if !ended && state == "" {
 		state = sandbox.Lost
 		p.status.Why = "the sandbox was lost, so it is not known how far the command got"
+		if host := p.instance.box.Host(); host != "" {
+			p.status.Why = "the sandbox on " + host + " was lost, so it is not known how far the command got; what it has changed " +
+				"is not in the workspace, unless another command ended there since"
+		}
 	}
 	if p.force != nil {
 		p.force.Stop()

@@ -69,8 +69,8 @@ func allowedTarget(p string) bool {
 	if p != path.Clean(p) || !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\x00:") {
 		return false
 	}
-	for _, dir := range []string{"/workspace", "/roots"} {
-		if p == dir && dir != "/roots" || strings.HasPrefix(p, dir+"/") {
+	for _, dir := range []string{"/workspace", "/roots", files} {
+		if p == dir && dir == "/workspace" || strings.HasPrefix(p, dir+"/") {
 			return true
 		}
 	}

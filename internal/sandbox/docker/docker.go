@@ -2,8 +2,11 @@
 // container for each sandbox. This program, mounted read-only, is the first process
 // of the container, and serves commands over its stdin and stdout.
 //
-// It knows engines (on this machine, over TLS, over ssh, and several of them), the
-// options of a container, and how to find orphaned containers. It does not know what
+// It knows engines (on this machine, over TLS, and several of them), the
+// options of a container, and how to find orphaned containers. Of several engines the one with
+// the most free memory gets the next container; memory that containers may use counts as used. On engines of
+// other machines commands work on copies of the files, and reach the proxy over the connection to the agent.
+// The package does not know what
 // commands do, nor when a container has been idle for too long: the caller closes
 // it. Begin with [Launcher.Launch]; spec.go holds the options of a container.
 package docker
@@ -39,6 +42,11 @@ type Options struct {
 	Data   string       // the data directory, as a label for operators
 	Mounts string       // directory for mounts that a start needs when the server is root
 	Log    *slog.Logger // warnings for operators
+	// Copy copies files to engines on other machines, and back. Otherwise these machines must have the same
+	// directories at the same paths.
+	Copy bool
+	// Drained reports whether an engine gets no more containers. Nil: none is drained.
+	Drained func(ctx context.Context, host string) bool
 }
 
 // A Launcher starts agents in containers.
@@ -46,6 +54,7 @@ type Launcher struct {
 	opts    Options
 	self    owner
 	engines []*engine
+	copies  bool // commands work on copies
 	mounts  mounts
 }
 
@@ -72,6 +81,7 @@ func New(o Options) (*Launcher, error) {
 			return nil, err
 		}
 		l.engines = append(l.engines, e)
+		l.copies = l.copies || o.Copy && !e.local
 	}
 	l.mounts.sweep()
 	return l, nil
@@ -89,16 +99,21 @@ func (l *Launcher) Close() error {
 	return nil
 }
 
-// Layout mounts the workspace at /workspace and the roots at /roots.
-func (*Launcher) Layout(g sandbox.Directories) sandbox.Layout {
-	binds := []sandbox.Bind{{Host: g.Dir, Inside: "/workspace", Write: true}}
+// Layout mounts the workspace at /workspace and the roots at /roots. Copies are in a volume, since an engine does not give a
+// volume to a user who is not root: only directories in one.
+func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
+	base := "/"
+	if l.copies {
+		base = files
+	}
+	binds := []sandbox.Bind{{Host: g.Dir, Inside: path.Join(base, "workspace"), Write: true}}
 	for _, r := range g.Roots {
-		binds = append(binds, sandbox.Bind{Host: r.Path, Inside: path.Join("/roots", r.Name), Write: r.Write})
+		binds = append(binds, sandbox.Bind{Host: r.Path, Inside: path.Join(base, "roots", r.Name), Write: r.Write})
 	}
 	return sandbox.Layout{Binds: binds, Home: home, Image: true}
 }
 
-// Launch starts a container on the least busy engine. An engine that fails is
+// Launch starts a container on the engine with the most free memory. An engine that fails is
 // avoided for a while.
 func (l *Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, error) {
 	switch {
@@ -109,9 +124,13 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, er
 		return nil, tool.Errorf(tool.Invalid, "a container never gets the network of the machine").
 			Try("give it a proxy, or none")
 	}
+	engines, err := l.inOrder(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var first error
-	for _, e := range inOrder(l.engines, time.Now()) {
-		link, err := l.launchOn(ctx, e, w)
+	for _, e := range engines {
+		link, err := l.launchWithin(ctx, e, w, len(engines))
 		if err == nil {
 			e.works()
 			return link, nil
@@ -128,6 +147,19 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, er
 		}
 	}
 	return nil, first
+}
+
+// launchLimit is how long one of several engines may take.
+const launchLimit = 20 * time.Second
+
+// launchWithin is launchOn with a time limit if there are other engines.
+func (l *Launcher) launchWithin(ctx context.Context, e *engine, w sandbox.Spec, engines int) (sandbox.Link, error) {
+	if engines == 1 {
+		return l.launchOn(ctx, e, w)
+	}
+	within, cancel := context.WithTimeout(ctx, launchLimit)
+	defer cancel()
+	return l.launchOn(within, e, w)
 }
 
 // launchOn starts a container, and verifies that the protected names in the
@@ -150,11 +182,16 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Spec) (san
 		if attempt > 0 { // the engine may still use the name of the previous container
 			w.ID = first + "-" + strconv.Itoa(attempt+1)
 		}
-		names, err := survey(e.local, w, l.opts.Log)
+		var names names
+		if l.copies {
+			err = checkBinds(true, w)
+		} else {
+			names, err = survey(e.local, w, l.opts.Log)
+		}
 		if err != nil {
 			return nil, err
 		}
-		link, err := l.start(ctx, e, plan{Spec: w, facts: facts, image: img, names: names})
+		link, err := l.start(ctx, e, plan{Spec: w, facts: facts, image: img, names: names, copies: l.copies})
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +232,7 @@ func (l *Launcher) Probe(ctx context.Context) sandbox.ProbeResult {
 			advice = append(advice, one.Advice)
 		}
 		if one.Works && !found.Works {
-			found.Works, found.Guarantees = true, one.Guarantees
+			found.Works, found.Proxy, found.Guarantees = true, one.Proxy, one.Guarantees
 		} else if one.Works {
 			found.Guarantees = slices.DeleteFunc(found.Guarantees,
 				func(p sandbox.Guarantee) bool { return !slices.Contains(one.Guarantees, p) })
@@ -227,10 +264,10 @@ func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.ProbeResult {
 	if lacks != "" {
 		text += ", but " + lacks
 	}
-	if !e.local {
+	if !e.local && !l.copies {
 		text += "; workspaces must be at the same paths there, which cannot be checked from here"
 	}
 	return sandbox.ProbeResult{Works: true, Guarantees: f.holds(sandbox.Limits{Memory: 1, Processes: 1}),
-		Proxy: e.local,
+		Proxy: true,
 		Text:  text, Advice: f.advice()}
 }

@@ -6,10 +6,13 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
@@ -46,6 +49,7 @@ type facts struct {
 	memory   bool
 	swap     bool
 	pids     bool
+	total    int64 // bytes of memory
 }
 
 func newEngine(host, certs string) (*engine, error) {
@@ -126,7 +130,7 @@ func (e *engine) facts(ctx context.Context, reap func(context.Context, *engine) 
 func factsOf(i system.Info) facts {
 	f := facts{
 		version: i.ServerVersion, os: i.OSType, arch: goArch(i.Architecture),
-		memory: i.MemoryLimit, swap: i.SwapLimit, pids: i.PidsLimit,
+		memory: i.MemoryLimit, swap: i.SwapLimit, pids: i.PidsLimit, total: i.MemTotal,
 	}
 	for _, o := range i.SecurityOptions {
 		fields := strings.Split(o, ",")
@@ -214,9 +218,73 @@ func (e *engine) count(n int) {
 
 func (e *engine) close() { _ = e.api.Close() }
 
-// inOrder returns the engines in the order in which to try them: those that failed
-// recently come last, and the least busy first.
-func inOrder(engines []*engine, now time.Time) []*engine {
+// loadLimit is how long an engine may take to say what runs there.
+const loadLimit = 3 * time.Second
+
+// free returns how much memory of an engine no container of any server may use, and how many containers there are.
+func (e *engine) free(ctx context.Context) (memory int64, containers int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, loadLimit)
+	defer cancel()
+	f, err := e.facts(ctx, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	list, err := e.api.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+	if err != nil {
+		return 0, 0, e.explain(err)
+	}
+	memory = f.total
+	for _, c := range list {
+		n, err := strconv.ParseInt(c.Labels[labelMemory], 10, 64)
+		if err != nil || n <= 0 {
+			n = unlabelled
+		}
+		memory -= n
+	}
+	return memory, len(list), nil
+}
+
+// unlabelled is the memory that a container counts with if its label does not say.
+const unlabelled = 512 << 20
+
+// inOrder returns the engines in the order in which to try them, without those that are drained. Engines that do not answer, or have
+// failed recently, come last.
+func (l *Launcher) inOrder(ctx context.Context) ([]*engine, error) {
+	var all []*engine
+	for _, e := range l.engines {
+		if l.opts.Drained != nil && (!e.local || len(l.engines) > 1) && l.opts.Drained(ctx, e.name) {
+			continue
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil, unavailable("all docker hosts of the sandboxes are drained").
+			Try("ask the operator to run mcp-tools sandbox undrain HOST")
+	}
+	if len(all) == 1 {
+		return all, nil
+	}
+	free := make(map[*engine]int64)
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	for _, e := range all {
+		asked.Go(func() {
+			memory, _, err := e.free(ctx)
+			if err != nil && ctx.Err() == nil {
+				e.fails(time.Now())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			free[e] = memory
+		})
+	}
+	asked.Wait()
+	return sorted(all, free, time.Now()), ctx.Err()
+}
+
+// sorted returns engines in the order in which to try them: those that failed
+// recently come last; then the one with the most free memory is first, and of two the one with fewer containers of this server.
+func sorted(engines []*engine, free map[*engine]int64, now time.Time) []*engine {
 	type state struct {
 		e       *engine
 		resting bool
@@ -235,11 +303,29 @@ func inOrder(engines []*engine, now time.Time) []*engine {
 			}
 			return -1
 		}
-		return cmp.Compare(a.live, b.live)
+		return cmp.Or(cmp.Compare(free[b.e]>>20, free[a.e]>>20), cmp.Compare(a.live, b.live))
 	})
-	sorted := make([]*engine, len(all))
+	list := make([]*engine, len(all))
 	for i, s := range all {
-		sorted[i] = s.e
+		list[i] = s.e
 	}
-	return sorted
+	return list
+}
+
+// Hosts returns the state of the engines.
+func (l *Launcher) Hosts(ctx context.Context) []sandbox.HostState {
+	all := make([]sandbox.HostState, len(l.engines))
+	var asked sync.WaitGroup
+	for i, e := range l.engines {
+		asked.Go(func() {
+			s := sandbox.HostState{Name: e.name, Tier: sandbox.Docker}
+			var err error
+			if s.Free, s.Sandboxes, err = e.free(ctx); err != nil {
+				s.Problem = err.Error()
+			}
+			all[i] = s
+		})
+	}
+	asked.Wait()
+	return all
 }

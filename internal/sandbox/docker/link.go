@@ -25,9 +25,10 @@ const (
 
 // A link is the connection to the agent in a container.
 type link struct {
-	e     *engine
-	id    string
-	holds []sandbox.Guarantee
+	e       *engine
+	id      string
+	holds   []sandbox.Guarantee
+	carried sandbox.Carried
 
 	conn  net.Conn
 	from  *bufio.Reader
@@ -39,6 +40,9 @@ type link struct {
 }
 
 func (k *link) Guarantees() []sandbox.Guarantee { return k.holds }
+
+// Carries returns what the link carries to an engine on another machine.
+func (k *link) Carries() sandbox.Carried { return k.carried }
 
 // Read reads stdout of the agent. The engine multiplexes both streams in frames with
 // an 8-byte header: the stream, three zero bytes and the length.
@@ -85,7 +89,9 @@ func (k *link) Close() error {
 	k.once.Do(func() {
 		defer k.e.count(-1)
 		defer k.conn.Close()
-		k.err = k.stop()
+		if k.err = k.stop(); k.err != nil {
+			k.e.fails(time.Now())
+		}
 	})
 	return k.err
 }

@@ -15,6 +15,7 @@ const (
 	labelCreated = "mcp-tools.created" // creation time in RFC 3339
 	labelData    = "mcp-tools.data"    // the data directory of the server
 	labelFor     = "mcp-tools.for"     // the principal whose commands run in it
+	labelMemory  = "mcp-tools.memory"  // the maximum of its memory in bytes
 )
 
 // orphanAge is the age at which a container that was never started counts as an

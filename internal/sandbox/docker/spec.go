@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 )
 
 const (
@@ -17,7 +18,8 @@ const (
 	agentPath  = ours + "/agent"
 	proxyPath  = ours + "/proxy.sock"
 	home       = "/tmp/home"
-	overhead   = 32 // threads of the agent, which count as processes
+	files      = "/files" // volume in the container for copies
+	overhead   = 32       // threads of the agent, which count as processes
 	leastBytes = 64 << 20
 )
 
@@ -30,14 +32,19 @@ type plan struct {
 	agent agentFile
 	user  user
 	from  []string // the source path of each bind
-	proxy string   // the source path of the proxy's socket
+	// copies means that commands work on copies of the binds.
+	copies bool
+	proxy  string // the source path of the proxy's socket
 }
 
 // config returns the configuration of the container.
 func (l *Launcher) config(p plan) *container.Config {
 	entry := []string{agentPath, StageArg}
-	if p.Proxy != "" {
+	switch {
+	case p.proxy != "":
 		entry = append(entry, "-proxy", proxyPath)
+	case p.Proxy != "":
+		entry = append(entry, "-proxy", agent.Stream)
 	}
 	c := &container.Config{
 		Hostname:     "sandbox",
@@ -56,6 +63,7 @@ func (l *Launcher) config(p plan) *container.Config {
 			labelCreated: time.Now().UTC().Format(time.RFC3339),
 			labelData:    l.opts.Data,
 			labelFor:     p.Owner,
+			labelMemory:  strconv.FormatInt(p.Limits.Memory, 10),
 		},
 	}
 	if len(p.Binds) > 0 {
@@ -135,8 +143,13 @@ func (l *Launcher) binds(e *engine, p plan) []mount.Mount {
 			NoCopy: true, Labels: map[string]string{labelOwner: l.self.String()},
 		}})
 	}
-	if p.Proxy != "" {
+	if p.proxy != "" {
 		all = append(all, bind(p.proxy, proxyPath, false))
+	}
+	if p.copies {
+		return append(all, mount.Mount{Type: mount.TypeVolume, Target: files, VolumeOptions: &mount.VolumeOptions{
+			NoCopy: true, Labels: map[string]string{labelOwner: l.self.String()},
+		}})
 	}
 	for i, b := range p.Binds {
 		all = append(all, bind(p.from[i], b.Inside, b.Write))

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -20,7 +21,7 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 	if p.agent, err = l.agent(); err != nil {
 		return nil, err
 	}
-	if p.user, err = chooseUser(e, p.facts, p.Spec); err != nil {
+	if p.user, err = chooseUser(e, p.facts, p); err != nil {
 		return nil, err
 	}
 	if err := fits(e, p); err != nil {
@@ -59,15 +60,15 @@ func fits(e *engine, p plan) error {
 			Try("put a Linux build of mcp-tools for %s beside this program, named %s", p.facts.arch, AgentFile)
 	case e.local && p.agent.mode.Perm()&0o001 == 0:
 		return unavailable("the agent of docker sandboxes cannot be run by other users").Try("chmod a+rx the program")
-	case p.Proxy != "" && !e.local:
-		return unavailable("a sandbox on another machine cannot use the proxy of this one").
-			Try("turn the network of sandboxes off, or use an engine on this machine")
 	}
 	return nil
 }
 
 // sources sets the source paths of the binds, with swapped owners where necessary.
 func (l *Launcher) sources(e *engine, p *plan) error {
+	if p.copies {
+		return nil
+	}
 	p.from = make([]string, len(p.Binds))
 	for i := range p.Binds {
 		var err error
@@ -75,6 +76,9 @@ func (l *Launcher) sources(e *engine, p *plan) error {
 			l.mounts.clear(p.ID)
 			return err
 		}
+	}
+	if !e.local {
+		return nil // the proxy is reached over the connection to the agent
 	}
 	p.proxy = p.Proxy
 	if p.Proxy != "" && p.user.shift != nil {
@@ -119,6 +123,11 @@ func (l *Launcher) run(ctx context.Context, e *engine, p plan, id string) (*link
 			return nil, err
 		}
 	}
+	if p.copies {
+		if err := makeDirs(ctx, e, p.user, id); err != nil {
+			return nil, err
+		}
+	}
 	k, err := attach(ctx, e, id)
 	if err != nil {
 		return nil, e.explain(err)
@@ -128,6 +137,12 @@ func (l *Launcher) run(ctx context.Context, e *engine, p plan, id string) (*link
 		return nil, e.explainStart(err, p.agent)
 	}
 	k.holds = p.facts.holds(p.Limits)
+	if !e.local || p.copies {
+		k.carried = sandbox.Carried{Host: e.name, Proxy: p.Proxy}
+	}
+	if p.copies {
+		k.carried.Binds, k.carried.Hidden, k.carried.Locked = p.Binds, p.Hidden, p.Locked
+	}
 	return k, nil
 }
 
@@ -160,6 +175,21 @@ func (l *Launcher) remove(e *engine, id string) {
 	defer cancel()
 	// if this fails, the next server removes it
 	_ = e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+}
+
+// makeDirs makes the directories of copies, in a volume that is removed with the container.
+func makeDirs(ctx context.Context, e *engine, u user, id string) error {
+	var buf bytes.Buffer
+	t := tar.NewWriter(&buf)
+	for _, name := range []string{"workspace/", "roots/"} {
+		if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Typeflag: tar.TypeDir, Uid: u.uid, Gid: u.gid}); err != nil {
+			return err
+		}
+	}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return e.explain(e.api.CopyToContainer(ctx, id, files, &buf, container.CopyToContainerOptions{}))
 }
 
 // sendAgent copies the program to a remote engine, into a volume that is removed with

@@ -22,7 +22,7 @@ func (u user) String() string { return strconv.Itoa(u.uid) + ":" + strconv.Itoa(
 
 // chooseUser chooses the user. Commands never run as root of the host. They run as the
 // user of the server or of the workspace, so that new files have the right owner.
-func chooseUser(e *engine, f facts, w sandbox.Spec) (user, error) {
+func chooseUser(e *engine, f facts, p plan) (user, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	switch {
 	case f.rootless && e.local:
@@ -34,8 +34,10 @@ func chooseUser(e *engine, f facts, w sandbox.Spec) (user, error) {
 		return user{uid: uid, gid: gid}, nil
 	case uid != 0:
 		return user{uid: uid, gid: notRoot(gid)}, nil
+	case p.copies:
+		return user{uid: nobody, gid: nobody}, nil // what comes back gets its owner here
 	}
-	return chooseUserForRoot(e, w)
+	return chooseUserForRoot(e, p.Spec)
 }
 
 func chooseUserForRoot(e *engine, w sandbox.Spec) (user, error) {

@@ -18,7 +18,7 @@ import (
 )
 
 // Version must be the same on both sides.
-const Version = 4
+const Version = 5
 
 // A Kind is the type of a frame.
 type Kind uint8
@@ -36,6 +36,7 @@ const (
 	// and Exited and Gone at the end.
 	Dial
 	Read // number of bytes of a connection's Stdout that were taken since the last Read: uint32, big-endian
+	Ping // the agent answers with Pong
 )
 
 // The kinds that the agent sends.
@@ -50,7 +51,14 @@ const (
 	Taken                       // number of bytes of Input that were taken since the last Taken: uint32, big-endian
 	OutSkipped                  // number of bytes of stdout that are not sent: uint64, big-endian
 	ErrSkipped                  // the same of stderr
+	// Connect begins a connection to the proxy of the server, for a command. Its number has FromAgent set. It goes on like
+	// one that Dial has made: Stdout is what the command writes to it, Exited that it writes no more, Input what the proxy answers.
+	Connect
+	Pong
 )
+
+// FromAgent is set in the numbers that the agent gives, and in no number of the server.
+const FromAgent uint32 = 1 << 31
 
 const (
 	// MaxData is the maximum number of bytes of a stream in one frame.
@@ -80,8 +88,11 @@ type StartBody struct {
 	User           int // a user and group for the command, if the agent is root; 0: those of the agent
 }
 
-// A DialBody describes a connection.
-type DialBody struct{ Port uint16 }
+// A DialBody describes a connection: to a port, or to the copies of files that the agent keeps (package mirror).
+type DialBody struct {
+	Port  uint16
+	Files bool
+}
 
 // Ends are the head and the tail of a stream, in bytes. Zero means the whole stream.
 type Ends struct{ Head, Tail int64 }

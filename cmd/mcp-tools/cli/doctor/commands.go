@@ -23,7 +23,7 @@ func (c *checkup) checkCommands() {
 	if err != nil {
 		return // checkData reports it
 	}
-	launchers, err := app.Launchers(c.settings.Config.Sandbox, data, nil)
+	launchers, err := app.Launchers(c.settings.Config.Sandbox, data, nil, nil)
 	if err != nil {
 		c.fail(checkOfCommands, "fix sandbox.docker", "%v", err)
 		return

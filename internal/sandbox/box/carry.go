@@ -1,0 +1,159 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/mirror"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// carry prepares the copies of files.
+func (b *Box) carry(c sandbox.Carried) {
+	b.carried = c
+	if len(c.Binds) == 0 {
+		return
+	}
+	o := mirror.Options{Hidden: c.Hidden, Locked: c.Locked, Dial: func(ctx context.Context) (net.Conn, error) {
+		return b.dial(ctx, wire.DialBody{Files: true})
+	}}
+	for _, bind := range c.Binds {
+		o.Copies = append(o.Copies, mirror.Copy{Here: bind.Host, There: bind.Inside, Write: bind.Write})
+	}
+	b.files = mirror.New(o)
+}
+
+// watch loses the box if its machine does not answer while commands run.
+func (b *Box) watch() {
+	ticker := time.NewTicker(askAfter)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-b.done:
+			return
+		case now := <-ticker.C:
+			silent := now.Sub(time.Unix(0, b.heard.Load()))
+			switch {
+			case b.Live() == 0 || silent < askAfter:
+				b.asked.Store(0)
+			case b.asked.Load() == 0:
+				b.asked.Store(now.UnixNano())
+				go func() { _ = b.send(wire.Ping, 0, nil) }() // an error means that the box is lost
+			case now.Sub(time.Unix(0, b.asked.Load())) >= lostAfter-askAfter:
+				b.lose(fmt.Errorf("%s does not answer", b.carried.Host))
+				b.shut()
+				return
+			}
+		}
+	}
+}
+
+// sendFiles sends the files that have changed, and returns the sink of a command that gets them back.
+func (b *Box) sendFiles(ctx context.Context, s Sink) (Sink, error) {
+	notes, err := b.files.Send(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case b.Err() != nil:
+		return nil, b.Err()
+	case err != nil:
+		b.lose(err) // the next command gets a new sandbox with new copies
+		go b.shut()
+		return nil, tool.Errorf(tool.Unavailable, "the files of the workspace could not be sent to %s: %w", b.carried.Host, err).
+			Try("try again; if the error persists, tell the user")
+	}
+	f := &fetching{Sink: s, box: b, ends: make(chan func(), 2)}
+	f.note(notes)
+	return f, nil
+}
+
+// A fetching is a sink that gets the end of a command after the files that the command has changed were taken back.
+type fetching struct {
+	Sink
+	box    *Box
+	ends   chan func() // the ends of the command, in their order
+	start  sync.Once
+	mu     sync.Mutex // one call of the Sink at a time
+	exited bool       // Exited was called
+}
+
+func (f *fetching) note(notes []string) {
+	if len(notes) > 0 {
+		f.Output(sandbox.Stderr, []byte("mcp-tools: "+strings.Join(notes, "\nmcp-tools: ")+"\n"))
+	}
+}
+
+// Output passes on output.
+func (f *fetching) Output(s sandbox.Stream, data []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Sink.Output(s, data)
+}
+
+// Skipped passes on that output was left out.
+func (f *fetching) Skipped(s sandbox.Stream, n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Sink.Skipped(s, n)
+}
+
+// end does something after the ends before it. Gone is the last.
+func (f *fetching) end(last bool, do func()) {
+	f.start.Do(func() {
+		f.box.sinks.Go(func() {
+			for do := range f.ends {
+				do()
+			}
+		})
+	})
+	f.ends <- do
+	if last {
+		close(f.ends)
+	}
+}
+
+// Exited takes the files back, and passes on the exit status.
+func (f *fetching) Exited(e wire.ExitBody) {
+	f.end(false, func() {
+		if !f.fetch() {
+			return // the box is lost, and the command with it: nobody knows what it has changed
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.exited = true
+		f.Sink.Exited(e)
+	})
+}
+
+// Gone takes back what the descendants have changed, and passes on the end.
+func (f *fetching) Gone(err error) {
+	f.end(true, func() {
+		if err == nil && !f.fetch() {
+			err = f.box.Err()
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.Sink.Gone(err)
+	})
+}
+
+// fetch takes the files back. It returns false if the box was lost.
+func (f *fetching) fetch() bool {
+	notes, err := f.box.files.Fetch(context.Background())
+	if err != nil && f.box.Err() == nil {
+		f.box.lose(fmt.Errorf("what commands have changed could not be taken back from %s: %w", f.box.carried.Host, err))
+		f.box.shut()
+	}
+	if err != nil {
+		return errors.Is(err, mirror.ErrClosed)
+	}
+	f.note(notes)
+	return true
+}
