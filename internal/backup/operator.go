@@ -166,7 +166,7 @@ func (o *operator) backup(ctx context.Context, a backupArgs) (none tool.Result, 
 		return none, err
 	}
 	done.Bytes = info.Size()
-	more := "\nIt also has the other files of this installation, the vault among them: keep it private."
+	more := "\nIt also has the other files of this installation, the key of the vault among them: keep it private."
 	if !a.All {
 		more = places.missing("\nNot in it, so copy it to another place too, or use --all:", "", false)
 	}

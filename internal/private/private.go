@@ -111,7 +111,12 @@ func CheckFile(file *os.File) error {
 // Read returns the content of a private file. It fails if other users may use
 // the file or if it is longer than max bytes. If there is no file the error is
 // fs.ErrNotExist.
-func Read(path string, max int) ([]byte, error) {
+func Read(path string, max int) ([]byte, error) { return read(path, max, 0o077, "600") }
+
+// ReadShared returns the content of a file as Read does, but the group of the file may read it.
+func ReadShared(path string, max int) ([]byte, error) { return read(path, max, 0o037, "640") }
+
+func read(path string, max int, others fs.FileMode, mode string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
 	if err != nil {
 		return nil, err
@@ -124,7 +129,7 @@ func Read(path string, max int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file; move it away", path)
 	}
-	if why := open(info, 0o077, "use", "600"); why != "" {
+	if why := open(info, others, "use", mode); why != "" {
 		return nil, fmt.Errorf("%s: %s", path, why)
 	}
 	if info.Size() > int64(max) {

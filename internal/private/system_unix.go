@@ -22,7 +22,7 @@ func open(info fs.FileInfo, others fs.FileMode, use, mode string) string {
 		return fmt.Sprintf("its mode is %#o, so other users may %s it; check its content, then run chmod %s on it",
 			perm, use, mode)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
 		return fmt.Sprintf("it belongs to user %d, and this program runs as user %d; run the program as its "+
 			"owner, or chown it", stat.Uid, os.Geteuid())
 	}

@@ -6,8 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // errNotRemoved means that the change was made, but an old key still exists.
@@ -21,28 +22,16 @@ func (v *Vault) Set(ctx context.Context, name string, value []byte) (e Entry, re
 	if err := checkSecret(name, value); err != nil {
 		return Entry{}, false, err
 	}
-	err = v.change(ctx, func(d *document) error {
-		k, err := v.keyFor(d)
-		if err != nil {
-			return err
-		}
-		defer k.clear()
+	err = v.change(ctx, func(t *store.Tx, k *key) error {
 		now := time.Now().UTC().Truncate(time.Second)
-		e = Entry{Name: name, Created: now, Changed: now}
-		var i int
-		if i, replaced = d.find(name); replaced {
-			e.Created = d.Secrets[i].Created
-		}
-		s, err := k.seal(e, value)
-		if err != nil {
+		e, replaced = Entry{Name: name, Created: now, Changed: now}, false
+		was, err := secretRow(t, name)
+		if err == nil {
+			e.Created, replaced = was.Created, true
+		} else if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if replaced {
-			d.Secrets[i] = s
-		} else {
-			d.Secrets = slices.Insert(d.Secrets, i, s)
-		}
-		return nil
+		return putSecret(t, k, e, value)
 	})
 	return e, replaced, unlessDone(err)
 }
@@ -71,52 +60,29 @@ func checkSecret(name string, value []byte) error {
 	return nil
 }
 
-// keyFor returns the key to seal with. It creates one if the vault has none.
-func (v *Vault) keyFor(d *document) (*key, error) {
-	if d.Key != "" {
-		k, err := v.keyOf(d)
-		if len(d.Secrets) > 0 || !errors.Is(err, errNoKey) {
-			return k, err
-		}
-	}
-	k, err := v.keeper(v.keyStore()).fresh("") // an empty vault may get any key
-	if err != nil {
-		return nil, err
-	}
-	d.use(k)
-	return k, nil
-}
-
-// use records k as the key of all secrets.
-func (d *document) use(k *key) {
-	d.Key = k.id()
-	d.Retired = slices.DeleteFunc(d.Retired, func(old oldKey) bool { return old.Key == d.Key })
-}
-
 // Remove removes a secret. It does not need the key. If there is no such secret
 // the error is ErrUnknown.
 func (v *Vault) Remove(ctx context.Context, name string) error {
-	if _, err := v.entry(name); err != nil {
+	if err := v.takeOver(ctx); err != nil {
 		return err
 	}
-	return unlessDone(v.change(ctx, func(d *document) error {
-		if i, known := d.find(name); known {
-			d.Secrets = slices.Delete(d.Secrets, i, i+1)
+	err := v.with(ctx, false, func(s *store.Store) error {
+		err := s.Update(ctx, func(t *store.Tx) error {
+			n, err := t.Exec("DELETE FROM secret WHERE name = $1", name)
+			if err == nil && n == 0 {
+				err = ErrNone
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	}))
-}
-
-func (v *Vault) entry(name string) (Entry, error) {
-	d, err := v.load()
-	if err != nil {
-		return Entry{}, err
+		return s.Flush(ctx)
+	})
+	if errors.Is(err, ErrNone) {
+		return unknown(name)
 	}
-	i, known := d.find(name)
-	if !known {
-		return Entry{}, fmt.Errorf("%q: %w; mcp-tools secrets list prints the names", name, ErrUnknown)
-	}
-	return d.Secrets[i].Entry, nil
+	return err
 }
 
 // A Rotation is the result of Rotate.
@@ -126,78 +92,136 @@ type Rotation struct {
 	Key      string   `json:"key"` // where the new key is, to be shown
 }
 
-// Rotate seals all secrets with a new key and removes the old one. If from is
-// set, the old key is read from there; this moves a key from one store to
-// another. The program may be killed at any time: the new key is stored before
-// anything is sealed with it, and the old one is removed after nothing is.
+// Rotate wraps all data keys with a new key-encryption key, seals all secrets with
+// a new data key, and removes the old key-encryption key. If from is set, the old
+// key is read from there; this moves a key from one store to another. The program
+// may be killed at any time: the new key is stored before anything is wrapped with
+// it, and the old one is removed after nothing is.
 func (v *Vault) Rotate(ctx context.Context, from KeyStore) (Rotation, error) {
-	d, err := v.load()
-	if err != nil {
-		return Rotation{}, err
-	}
-	if len(d.Secrets) == 0 {
-		return Rotation{}, errEmpty // before change creates a lock file
-	}
 	source, target := cmp.Or(from, v.keyStore()), v.keyStore()
 	if from == Env { // the variable is set, so configuration names the target
 		target = cmp.Or(v.config.Key, File)
 	}
-	r := Rotation{KeyStore: target, Key: v.keeper(target).String()}
-	err = v.change(ctx, func(d *document) error {
-		if r.Secrets = len(d.Secrets); r.Secrets == 0 {
-			return errEmpty
+	r := Rotation{KeyStore: target, Key: v.wrapperOf(target).String()}
+	if err := v.takeOver(ctx); err != nil {
+		return r, err
+	}
+	empty := v.with(ctx, false, func(s *store.Store) error {
+		rows, err := keyRows(ctx, s)
+		if err == nil && len(rows) == 0 {
+			err = ErrNone
 		}
-		return v.reseal(d, source, target)
+		return err
 	})
-	return r, err
+	if errors.Is(empty, ErrNone) {
+		return r, errEmpty // before a lock file is created
+	}
+	if empty != nil {
+		return r, empty
+	}
+	unlock, err := v.lock(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer unlock()
+	err = v.with(ctx, false, func(s *store.Store) error {
+		err := errAgain
+		for range maxTries {
+			if r.Secrets, err = v.rotate(ctx, s, source, target); !errors.Is(err, errAgain) {
+				break
+			}
+		}
+		if err == nil {
+			err = s.Flush(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	return r, v.removeOldKeys(ctx)
 }
 
-// reseal seals the secrets of d with a new key of target.
-func (v *Vault) reseal(d *document, source, target KeyStore) error {
-	old, err := v.keeper(source).find(d.Key)
-	if errors.Is(err, errNoKey) {
-		return fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; name its place with --from: "+
-			"file, env or keyring",
-			errNoKey, v.path(), d.Key, v.keeper(source))
-	}
+// rotate returns the number of secrets that it has sealed with a new data key.
+func (v *Vault) rotate(ctx context.Context, s *store.Store, source, target KeyStore) (sealed int, err error) {
+	rows, err := keyRows(ctx, s)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer old.clear()
-	next, err := v.keeper(target).fresh(d.Key)
-	if err != nil {
-		return err
-	}
-	defer next.clear()
-	for i, s := range d.Secrets {
-		value, err := old.open(s)
-		if err != nil {
-			return v.damaged(err)
+	next := newKey()
+	keys := []*key{next}
+	known := map[string]*key{}
+	for _, r := range rows {
+		k, err := v.wrapperOf(source).unwrap(ctx, r)
+		if errors.Is(err, ErrLocked) {
+			return 0, fmt.Errorf("%w; --from names the place of the old key: file, env, keyring or command", err)
 		}
-		d.Secrets[i], err = next.seal(s.Entry, value)
+		if err != nil {
+			return 0, err
+		}
+		keys, known[r.ID] = append(keys, k), k
+	}
+	plan := func(id string) error { // removed with the next change if this process dies before the new key is used
+		return s.Update(ctx, func(t *store.Tx) error { return retire(t, id, target) })
+	}
+	kek, wrapped, err := v.wrapperOf(target).wrap(ctx, rows[0].KEK, plan, keys...)
+	if err != nil {
+		return 0, err
+	}
+	err = s.Update(ctx, func(t *store.Tx) error {
+		if now, err := currentIn(t); err != nil || now != rows[0].ID {
+			return cmp.Or(err, errAgain)
+		}
+		if _, err := t.Exec("UPDATE vault_key SET current = 0"); err != nil {
+			return err
+		}
+		for i, r := range rows {
+			if _, err := t.Exec("UPDATE vault_key SET kek = $1, place = $2, wrapped = $3 WHERE id = $4", kek, string(target),
+				wrapped[i+1], r.ID); err != nil {
+				return err
+			}
+		}
+		first := keyRow{ID: next.id(), KEK: kek, Place: target, Wrapped: wrapped[0], Current: true}
+		if err := first.insert(t); err != nil {
+			return err
+		}
+		if sealed, err = sealAgain(t, known, next); err != nil {
+			return err
+		}
+		if _, err := t.Exec("DELETE FROM vault_old_key WHERE id = $1", kek); err != nil {
+			return err
+		}
+		if rows[0].KEK == kek {
+			return nil // of a program, which rotates its key by itself
+		}
+		return retire(t, rows[0].KEK, source)
+	})
+	if err == nil {
+		v.config.Keys.learn(next)
+		v.config.Keys.seals(next.id())
+	}
+	return sealed, err
+}
+
+// sealAgain seals all secrets with the next data key, and returns their number.
+func sealAgain(t *store.Tx, known map[string]*key, next *key) (int, error) {
+	list, err := store.List(t, "SELECT "+secretColumns+" FROM secret", nil, scanSecret)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range list {
+		k := known[r.DataKey]
+		if k == nil {
+			return 0, fmt.Errorf("cannot decrypt the secret %q: the store does not have its key", r.Name)
+		}
+		value, err := k.openRow(r)
+		if err == nil {
+			err = putSecret(t, next, r.Entry, value)
+		}
 		clear(value)
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if source != Env && len(d.Retired) < maxRetired {
-		d.Retired = append(d.Retired, oldKey{d.Key, source})
-	}
-	d.use(next)
-	return nil
-}
-
-// removeRetired removes the keys that no secret is sealed with, then their ids
-// from the vault.
-func (v *Vault) removeRetired(d *document) error {
-	if len(d.Retired) == 0 {
-		return nil
-	}
-	for _, old := range d.Retired {
-		if err := v.keeper(old.KeyStore).remove(old.Key); err != nil {
-			return err
-		}
-	}
-	d.Retired = nil
-	return v.store(d)
+	return len(list), nil
 }

@@ -1,10 +1,12 @@
 package vault
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // A Report describes the state of a vault.
@@ -18,27 +20,67 @@ type Report struct {
 
 // Check checks the permissions of the files, that the key exists, and that it
 // opens every secret. It changes nothing.
-func (v *Vault) Check() (Report, error) {
+func (v *Vault) Check(ctx context.Context) (Report, error) {
 	p := v.keyStore()
-	r := Report{KeyStore: p, Key: v.keeper(p).String()}
+	r := Report{KeyStore: p, Key: v.wrapperOf(p).String()}
 	if err := private.CheckDir(v.config.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
-	d, err := v.load()
-	if err != nil {
+	if err := v.checkFile(&r); err != nil {
 		return r, err
 	}
-	r.Exists, r.Secrets, r.OldKeys = d.Key != "", len(d.Secrets), len(d.Retired)
-	if !r.Exists && p == Env {
-		_, err := envKeys{v.config}.read(v.config.EnvKey)
-		return r, unlessMissing(err)
+	err := v.with(ctx, false, func(s *store.Store) error {
+		keys, err := keyRows(ctx, s)
+		if err != nil {
+			return err
+		}
+		list, err := store.Select(ctx, s, "SELECT "+secretColumns+" FROM secret", nil, scanSecret)
+		if err != nil {
+			return err
+		}
+		r.Exists, r.Secrets = r.Exists || len(keys) > 0, r.Secrets+len(list)
+		if err := s.Row(ctx, "SELECT count(*) FROM vault_old_key WHERE id NOT IN (SELECT kek FROM vault_key)", nil,
+			&r.OldKeys); err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if _, err := v.unwrapped(ctx, k); err != nil {
+				return err
+			}
+		}
+		var broken []error
+		for _, secret := range list {
+			k, err := v.keyNamed(ctx, s, secret.DataKey)
+			if err == nil {
+				var value []byte
+				value, err = k.openRow(secret)
+				clear(value)
+			}
+			broken = append(broken, err)
+		}
+		return errors.Join(broken...)
+	})
+	if errors.Is(err, ErrNone) {
+		err = nil
 	}
-	if len(d.Secrets) == 0 {
-		return r, nil
+	if err == nil && !r.Exists && p == Env {
+		if _, err = (envKeys{v.config}).read(v.config.EnvKey); errors.Is(err, errNoKey) {
+			err = nil
+		}
 	}
+	return r, err
+}
+
+// checkFile checks the file of versions before, if its secrets were not taken over yet.
+func (v *Vault) checkFile(r *Report) error {
+	d, err := v.load()
+	if err != nil || d == nil || len(d.Secrets) == 0 {
+		return err
+	}
+	r.Exists, r.Secrets = true, len(d.Secrets)
 	k, err := v.keyOf(d)
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer k.clear()
 	var broken []error
@@ -47,13 +89,12 @@ func (v *Vault) Check() (Report, error) {
 		clear(value)
 		broken = append(broken, err)
 	}
-	return r, v.damaged(errors.Join(broken...))
+	return v.damaged(errors.Join(broken...))
 }
 
-// unlessMissing returns err, or nil if err is errNoKey.
-func unlessMissing(err error) error {
-	if errors.Is(err, errNoKey) {
-		return nil
-	}
-	return err
+// Uses reports whether a data key of a store is wrapped by the key-encryption key with an id.
+func Uses(ctx context.Context, s *store.Store, id string) (bool, error) {
+	n := 0
+	err := s.Row(ctx, "SELECT count(*) FROM vault_key WHERE kek = $1", []any{id}, &n)
+	return n > 0, err
 }

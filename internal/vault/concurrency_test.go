@@ -29,7 +29,7 @@ func TestManyAtOnce(t *testing.T) {
 					return
 				default:
 				}
-				if got, err := v.Get("shared"); err != nil || !strings.HasPrefix(string(got), "value of ") {
+				if got, err := v.Get(t.Context(), "shared"); err != nil || !strings.HasPrefix(string(got), "value of ") {
 					t.Errorf("read %q, %v", got, err)
 					return
 				}
@@ -56,10 +56,10 @@ func TestManyAtOnce(t *testing.T) {
 	writers.Wait()
 	close(done)
 	all.Wait()
-	if list, err := at(dir, File).List(); err != nil || len(list) != 4*4+1 {
+	if list, err := at(dir, File).List(t.Context()); err != nil || len(list) != 4*4+1 {
 		t.Errorf("%d secrets, %v", len(list), err)
 	}
-	if _, err := at(dir, File).Check(); err != nil {
+	if _, err := at(dir, File).Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -77,7 +77,7 @@ func TestConcurrentCreate(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if r, err := at(dir, File).Check(); err != nil || r.Secrets != 8 {
+	if r, err := at(dir, File).Check(t.Context()); err != nil || r.Secrets != 8 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestUnwritableDirectory(t *testing.T) {
 	}
 	_, _, err = v.Set(t.Context(), "a", []byte("value"))
 	says(t, err, "writing the key of the vault")
-	if list, err := v.List(); err != nil || len(list) > 0 {
+	if list, err := v.List(t.Context()); err != nil || len(list) > 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -2,22 +2,21 @@ package vault
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 const (
 	version = 1
+
+	// movedVersion is that of a file whose secrets were moved to the store.
+	movedVersion = 2
 
 	// MaxSecret is the maximum size of a secret in bytes.
 	MaxSecret = 64 << 10
@@ -26,7 +25,7 @@ const (
 	maxRetired = 64
 )
 
-// A document is the vault's file.
+// A document is the file in which versions before kept the secrets.
 type document struct {
 	Version int      `json:"version"`
 	Key     string   `json:"key"` // id of the key that all secrets are sealed with
@@ -45,46 +44,6 @@ type oldKey struct {
 type sealed struct {
 	Entry
 	Sealed []byte `json:"sealed"` // nonce, secret and tag
-}
-
-// find returns the index of a secret, or where to insert it.
-func (d *document) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(d.Secrets, name, func(s sealed, name string) int {
-		return cmp.Compare(s.Name,
-			name)
-	})
-}
-
-// load reads the vault. A missing file is an empty vault; a file that cannot be
-// decoded is an error.
-func (v *Vault) load() (*document, error) {
-	text, err := private.Read(v.path(), maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &document{Version: version}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the vault: %w", err)
-	}
-	d, err := decode(text)
-	if err != nil {
-		return nil, fmt.Errorf("the vault %s: %w; restore it from a backup, or move it away and set the secrets again",
-			v.path(), err)
-	}
-	return d, nil
-}
-
-func (v *Vault) store(d *document) error {
-	text, err := encode(d)
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("it would have %d bytes, the maximum is %d; remove a secret first", len(text), maxFile)
-	}
-	if err == nil {
-		err = private.Replace(v.path(), text)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the vault: %w", err)
-	}
-	return nil
 }
 
 func encode(d *document) ([]byte, error) {

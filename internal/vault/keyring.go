@@ -63,10 +63,13 @@ func (r systemKeyring) find(id string) (*key, error) {
 	return k, nil
 }
 
-func (r systemKeyring) fresh(string) (*key, error) {
+func (r systemKeyring) fresh(_ string, plan func(string) error) (*key, error) {
 	k := newKey()
 	err := r.reachable()
 	if err == nil {
+		if err := plan(k.id()); err != nil {
+			return nil, err
+		}
 		err = keyring.Set(ringService, k.id(), hex.EncodeToString(k[:]))
 	}
 	if err != nil {

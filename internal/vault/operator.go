@@ -11,16 +11,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage the vault that open returns. They
-// are for the machine that has the vault. Storing a secret is a conversation, and no verb.
-func Room(open func() (*Vault, error)) *room.Room {
+// Room returns the verbs with which operators manage the vault that open returns. Storing a secret is a conversation, and no verb.
+func Room(open func(*room.Host) (*Vault, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
 		Name: "secrets", Title: "Manage the vault of secrets for settings and commands",
 		Doc: `secrets manages the vault, which stores secrets encrypted. Settings refer to them
 as secret:NAME. Secrets are never shown; a forgotten secret has to be set again.
 docs/secrets.md describes where the key is, and how to move it.`,
-		Open: func(*room.Host) (err error) { o.Vault, err = open(); return err },
+		Open: func(h *room.Host) (err error) { o.Vault, err = open(h); return err },
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
 				Name: "list", Title: "List the names of all secrets, and when they were set", Risk: tool.Reads,
@@ -52,24 +51,24 @@ setting vault.key_from says. This moves the key.`,
 // operator has the verbs of a vault.
 type operator struct{ *Vault }
 
-func (o *operator) list(context.Context, struct{}) (tool.Result, error) {
-	list, err := o.List()
-	const none = "There are no secrets in this data directory; mcp-tools secrets set NAME stores one."
+func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
+	list, err := o.List(ctx)
+	const none = "There are no secrets in this store; mcp-tools secrets set NAME stores one."
 	return room.Rows(list, none, []string{"NAME", "FIRST SET", "CHANGED"}, func(e Entry) []string {
 		return []string{e.Name, terminal.Date(e.Created), terminal.Date(e.Changed)}
 	}), err
 }
 
 // Names returns the names of all secrets, each with its last change after a tab.
-func (v *Vault) Names() (names []string, err error) {
-	list, err := v.List()
+func (v *Vault) Names(ctx context.Context) (names []string, err error) {
+	list, err := v.List(ctx)
 	for _, e := range list {
 		names = append(names, e.Name+"\tchanged "+terminal.Date(e.Changed))
 	}
 	return names, err
 }
 
-func (o *operator) names(context.Context) ([]string, error) { return o.Names() }
+func (o *operator) names(ctx context.Context) ([]string, error) { return o.Names(ctx) }
 
 type removeArgs struct {
 	Name string `json:"name" jsonschema:"name of the secret"`
@@ -84,7 +83,7 @@ func (o *operator) remove(ctx context.Context, a removeArgs) (tool.Result, error
 }
 
 type rotateArgs struct {
-	From KeyStore `json:"from,omitempty" jsonschema:"location of the old key: file, env or keyring (default: that of the settings)" enum:"file,env,keyring"`
+	From KeyStore `json:"from,omitempty" jsonschema:"location of the old key: file, env, keyring or command (default: that of the settings)" enum:"file,env,keyring,command"`
 }
 
 func (o *operator) rotate(ctx context.Context, a rotateArgs) (tool.Result, error) {
@@ -108,8 +107,8 @@ func (o *operator) rotate(ctx context.Context, a rotateArgs) (tool.Result, error
 }
 
 // check reports the readers of the vault, and decrypts all secrets.
-func (o *operator) check(_ context.Context, f *room.Findings) {
-	r, err := o.Check()
+func (o *operator) check(ctx context.Context, f *room.Findings) {
+	r, err := o.Check(ctx)
 	switch {
 	case err != nil:
 		f.Fail("", "%v", err)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/zalando/go-keyring"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // fakeKeyring puts one into the place of the system's.
@@ -17,6 +19,21 @@ func fakeKeyring(t *testing.T) {
 	t.Helper()
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "nowhere"))
 	keyring.MockInit()
+}
+
+// kekOf returns the id of the key that wraps the data keys of a vault.
+func kekOf(t *testing.T, v *Vault) (id string) {
+	t.Helper()
+	if err := v.with(t.Context(), false, func(s *store.Store) error {
+		rows, err := keyRows(t.Context(), s)
+		if err == nil {
+			id = rows[0].KEK
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func TestVariableHasPrecedence(t *testing.T) {
@@ -33,23 +50,23 @@ func TestVariableHasPrecedence(t *testing.T) {
 		v    *Vault
 		want []string
 	}{
-		"another": {at(dir, File, envKey, two), []string{"wrong key", "the variable " + envKey,
+		"another": {at(dir, File, envKey, two), []string{"not available here", "the variable " + envKey,
 			"set the variable to the right key, or unset it"}},
-		"unset": {at(dir, File), []string{"wrong key", "the file " + filepath.Join(dir, keyName), "from a backup",
+		"unset": {at(dir, File), []string{"not available here", "the file " + filepath.Join(dir, keyName), "the backup that has it",
 			"vault.key_from"}},
 		"no key": {at(dir, File, envKey, "hunter2hunter2"), []string{envKey, "not a key", "openssl rand -base64 32"}},
-		"none":   {at(dir, Env), []string{"wrong key", "the variable " + envKey}},
+		"none":   {at(dir, Env), []string{"not available here", "the variable " + envKey}},
 	} {
-		_, getting := c.v.Get("a")
+		_, getting := c.v.Get(t.Context(), "a")
 		_, _, setting := c.v.Set(t.Context(), "b", []byte("other"))
-		_, checking := c.v.Check()
+		_, checking := c.v.Check(t.Context())
 		for _, err := range []error{getting, setting, checking} {
 			says(t, err, c.want...)
 			if strings.Contains(fmt.Sprint(err), "hunter2") || strings.Contains(fmt.Sprint(err), two) {
 				t.Errorf("%s: the error contains the key: %v", name, err)
 			}
 		}
-		if _, err := c.v.List(); err != nil {
+		if _, err := c.v.List(t.Context()); err != nil {
 			t.Errorf("%s: listing needs no key: %v", name, err)
 		}
 	}
@@ -67,16 +84,17 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 		spoil func() error
 		want  string
 	}{
-		"gone":    {func() error { return os.Remove(path) }, "wrong key"},
+		"gone":    {func() error { return os.Remove(path) }, "not available here"},
 		"empty":   {func() error { return os.WriteFile(path, nil, 0o600) }, "is empty"},
 		"damaged": {func() error { return os.WriteFile(path, good[:20], 0o600) }, "is damaged"},
-		"another": {func() error { return os.WriteFile(path, []byte(hexKey()), 0o600) }, "wrong key"},
+		"another": {func() error { return os.WriteFile(path, []byte(hexKey()), 0o600) }, "not available here"},
 	} {
 		if err := c.spoil(); err != nil {
 			t.Fatal(err)
 		}
 		broken, _ := os.ReadFile(path)
-		_, getting := v.Get("a")
+		v = at(v.config.Dir, File)
+		_, getting := v.Get(t.Context(), "a")
 		_, _, setting := v.Set(t.Context(), "a", []byte("new"))
 		_, rotating := v.Rotate(t.Context(), "")
 		for _, err := range []error{getting, setting, rotating} {
@@ -88,29 +106,6 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 		write(t, path, good)
 		holds(t, v, "a", "value")
 	}
-	// Nothing is lost where nothing was kept: an emptied vault begins anew.
-	if err := v.Remove(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	set(t, v, "b", "value")
-	holds(t, v, "b", "value")
-}
-
-// TestExistingKeyIsUsed restores a vault from a backup: its key is found in the same place.
-func TestExistingKeyIsUsed(t *testing.T) {
-	v := fresh(t)
-	set(t, v, "a", "old")
-	backup := read(t, v.path())
-	if err := os.Remove(v.path()); err != nil {
-		t.Fatal(err)
-	}
-	set(t, v, "b", "new")
-	holds(t, v, "b", "new")
-	write(t, v.path(), backup)
-	holds(t, v, "a", "old")
 }
 
 func TestKeyFilePermissions(t *testing.T) {
@@ -119,15 +114,16 @@ func TestKeyFilePermissions(t *testing.T) {
 	}
 	v := fresh(t)
 	set(t, v, "a", "value")
-	for _, name := range []string{keyName, fileName} {
+	for _, name := range []string{keyName} {
 		path := filepath.Join(v.config.Dir, name)
 		for _, mode := range []os.FileMode{0o640, 0o604} {
 			if err := os.Chmod(path, mode); err != nil {
 				t.Fatal(err)
 			}
-			_, getting := v.Get("a")
+			v = at(v.config.Dir, File)
+			_, getting := v.Get(t.Context(), "a")
 			_, _, setting := v.Set(t.Context(), "b", []byte("x"))
-			_, checking := v.Check()
+			_, checking := v.Check(t.Context())
 			for _, err := range []error{getting, setting, checking} {
 				says(t, err, path, "chmod 600")
 			}
@@ -140,7 +136,7 @@ func TestKeyFilePermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, setting := v.Set(t.Context(), "b", []byte("x"))
-	_, checking := v.Check()
+	_, checking := v.Check(t.Context())
 	for _, err := range []error{setting, checking} {
 		says(t, err, v.config.Dir, "chmod 700")
 	}
@@ -154,8 +150,8 @@ func TestRotation(t *testing.T) {
 		t.Error("a vault was made")
 	}
 	set(t, v, "a", "one", "b", "two")
-	before, key := read(t, v.path()), read(t, filepath.Join(v.config.Dir, keyName))
-	list, err := v.List()
+	key := read(t, filepath.Join(v.config.Dir, keyName))
+	list, err := v.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,16 +161,13 @@ func TestRotation(t *testing.T) {
 		}
 		holds(t, v, "a", "one", "b", "two")
 	}
-	after, err := v.List()
+	after, err := v.List(t.Context())
 	if err != nil || fmt.Sprint(after) != fmt.Sprint(list) {
 		t.Errorf("the list is %v, %v; it was %v", after, err, list)
 	}
 	if now := read(t, filepath.Join(v.config.Dir, keyName)); len(now) != len(key) || string(now) == string(key) {
 		t.Error("the old key is still there")
 	}
-	write(t, v.path(), before) // an old copy cannot be opened
-	_, err = v.Get("a")
-	says(t, err, "wrong key")
 }
 
 func TestRotationOfTheVariable(t *testing.T) {
@@ -196,9 +189,9 @@ func TestRotationOfTheVariable(t *testing.T) {
 	_, err = both.Rotate(t.Context(), "")
 	says(t, err, "already sealed with the key in "+envNext+"", "move it to "+envKey)
 	holds(t, at(dir, File, envKey, two), "a", "value")
-	_, err = v.Get("a")
-	says(t, err, "wrong key")
-	if r, err := both.Check(); err != nil || r.OldKeys != 0 {
+	_, err = v.Get(t.Context(), "a")
+	says(t, err, "not available here")
+	if r, err := both.Check(t.Context()); err != nil || r.OldKeys != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -222,10 +215,7 @@ func TestRotationMovesKey(t *testing.T) {
 		{Env, at(dir, "", envKey, variable)},
 		{"", at(dir, "")},
 	} {
-		old, err := step.to.load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := kekOf(t, step.to)
 		done, err := step.to.Rotate(t.Context(), step.from)
 		if err != nil || done.Secrets != 1 {
 			t.Fatalf("from %q: %+v, %v", step.from, done, err)
@@ -234,12 +224,12 @@ func TestRotationMovesKey(t *testing.T) {
 			step.to = at(dir, step.to.config.Key)
 		}
 		holds(t, step.to, "a", "value")
-		r, err := step.to.Check()
+		r, err := step.to.Check(t.Context())
 		if err != nil || !r.Exists || r.Secrets != 1 || r.OldKeys != 0 || r.Key != done.Key ||
 			r.KeyStore != done.KeyStore {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if _, err := (systemKeyring{}).find(old.Key); !errors.Is(err, errNoKey) {
+		if _, err := (systemKeyring{}).find(old); !errors.Is(err, errNoKey) {
 			t.Errorf("the old key is still in the keyring: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, keyName)); (err == nil) != (r.KeyStore == File) {
@@ -247,7 +237,7 @@ func TestRotationMovesKey(t *testing.T) {
 		}
 	}
 	_, err := at(dir, File).Rotate(t.Context(), Keyring)
-	says(t, err, "wrong key", "not in the system keyring", "--from")
+	says(t, err, "not available here", "not in the system keyring", "--from")
 	holds(t, at(dir, File), "a", "value")
 }
 
@@ -259,19 +249,17 @@ func TestSystemKeyring(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(v.config.Dir, keyName)); err == nil {
 		t.Error("the key was written down too")
 	}
-	d, err := v.load()
-	if err != nil {
+	if err := keyring.Set(ringService, kekOf(t, v), "hunter2hunter2"); err != nil {
 		t.Fatal(err)
 	}
-	if err := keyring.Set(ringService, d.Key, "hunter2hunter2"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Get("a")
+	v = at(v.config.Dir, Keyring)
+	_, err := v.Get(t.Context(), "a")
 	says(t, err, "the system keyring", "not a key")
+	v = at(v.config.Dir, Keyring)
 	keyring.MockInitWithError(errors.New("no such bus"))
-	_, getting := v.Get("a")
+	_, getting := v.Get(t.Context(), "a")
 	_, _, setting := v.Set(t.Context(), "a", []byte("x"))
-	_, checking := v.Check()
+	_, checking := v.Check(t.Context())
 	_, moving := at(v.config.Dir, File).Rotate(t.Context(), Keyring)
 	for _, err := range []error{getting, setting, checking, moving} {
 		says(t, err, "the system keyring: no such bus", "unlock it, or store the key elsewhere")
@@ -285,35 +273,27 @@ func TestOldKeysAreRemoved(t *testing.T) {
 	fakeKeyring(t)
 	dir := filepath.Join(t.TempDir(), "vault")
 	set(t, at(dir, Keyring), "a", "value")
-	d, err := at(dir, Keyring).load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := kekOf(t, at(dir, Keyring))
 	v := at(dir, File)
 	if _, err := v.Rotate(t.Context(), Keyring); err != nil {
 		t.Fatal(err)
 	}
-	now, err := v.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	now.Retired = []oldKey{{d.Key, Keyring}} // as if the program had died before it removed the key
-	if err := v.store(now); err != nil {
-		t.Fatal(err)
-	}
+	// as if the program had died before it removed the key
+	change(t, v, "INSERT INTO vault_old_key (id, place) VALUES ($1, 'keyring')", old)
 	keyring.MockInitWithError(errors.New("no such bus"))
 	set(t, v, "b", "other")
-	if r, err := v.Check(); err != nil || r.OldKeys != 1 {
+	if r, err := v.Check(t.Context()); err != nil || r.OldKeys != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	_, err = v.Rotate(t.Context(), "")
+	_, err := v.Rotate(t.Context(), "")
 	says(t, err, "an old key could not be removed", "no such bus", "tries again")
 	holds(t, v, "a", "value", "b", "other")
 	keyring.MockInit()
+	set(t, v, "b", "changed")
 	if err := v.Remove(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := v.Check(); err != nil || r.OldKeys != 0 {
+	if r, err := v.Check(t.Context()); err != nil || r.OldKeys != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if lines := strings.Count(string(read(t, filepath.Join(dir, keyName))), "\n"); lines != 1 {
@@ -334,7 +314,8 @@ func TestKeyringWithoutSession(t *testing.T) {
 	set(t, v, "a", "value")
 	for _, address := range []string{"", "autolaunch:"} {
 		t.Setenv("DBUS_SESSION_BUS_ADDRESS", address)
-		_, getting := v.Get("a")
+		v = at(v.config.Dir, Keyring)
+		_, getting := v.Get(t.Context(), "a")
 		_, _, making := at(filepath.Join(t.TempDir(), "vault"), Keyring).Set(t.Context(), "a", []byte("x"))
 		for _, err := range []error{getting, making, (systemKeyring{}).remove("0123456789abcdef")} {
 			says(t, err, "there is no session bus", "unlock it, or store the key elsewhere")
@@ -353,7 +334,7 @@ func TestCheckWithoutVault(t *testing.T) {
 		"not set":      {at(dir, Env), ""},
 		"bad variable": {at(dir, File, envKey, "nonsense"), "not a key"},
 	} {
-		r, err := c.v.Check()
+		r, err := c.v.Check(t.Context())
 		if r.Exists || r.Secrets != 0 || (err == nil) != (c.want == "") || err != nil &&
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v", name, r, err)

@@ -8,7 +8,9 @@ import (
 
 // Settings are the settings of the vault of secrets.
 type Settings struct {
-	KeyFrom KeyStore `yaml:"key_from" default:"file" enum:"file,env,keyring"`
+	KeyFrom    KeyStore `yaml:"key_from" default:"file" enum:"file,env,keyring,command"`
+	KeyFile    string   `yaml:"key_file" form:"path"`
+	KeyCommand []string `yaml:"key_command" form:"command"`
 }
 
 //go:embed settings.txt

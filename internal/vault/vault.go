@@ -1,17 +1,22 @@
-// Package vault stores secrets encrypted. A copy of the data directory without
-// the key shows only the names and dates of the secrets.
+// Package vault stores secrets encrypted in the store. The store without the key
+// shows only the names and dates of the secrets.
 //
-// All secrets are in one private file, secrets.json in the vault's directory.
-// Each one is sealed with AES-256-GCM together with its name, its dates and the
-// id of the key, so that one cannot replace another. The key is stored in one of
-// three ways ([KeyStore]): in a file beside the vault, in an environment
-// variable, or in the system keyring. Any number of processes may use a vault at
-// the same time; changes are made under a file lock and replace the whole file.
-// A file that cannot be read is an error and is never overwritten.
+// A data key seals the secrets with AES-256-GCM, each together with its name and
+// its dates, so that one cannot replace another. The data key is a row too,
+// wrapped by the key-encryption key, which is never in the store. That key is in
+// one of four places ([KeyStore]): a file, an environment variable, the system
+// keyring, or behind a program of the operator, such as the client of a KMS.
+// Rotation wraps the data keys with a new key, and seals the secrets with a new
+// data key; the older data keys stay for what other packages sealed with them
+// ([Vault.Seal]).
+//
+// Versions before kept the secrets in a file in the data directory: takeover.go
+// moves them.
 //
 // The package does not know what a secret is for, who may use it, or how it is
-// kept out of results. It protects against a stolen backup or disk and against
-// tools that read files, but not against code that runs as the server's user.
+// kept out of results. It protects against a stolen backup or disk, against
+// someone who reads the database, and against tools that read files, but not
+// against code that runs as the server's user.
 //
 // Begin with Vault.Get, then Vault.change.
 package vault
@@ -24,10 +29,11 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 const (
-	fileName = "secrets.json"
+	fileName = "secrets.json" // of versions before
 	keyName  = "key"
 	lockName = "lock"
 
@@ -41,18 +47,33 @@ var ErrUnknown = errors.New("the vault has no such secret")
 
 // A Config describes where a vault and its key are.
 type Config struct {
-	Dir string   // directory of the vault; need not exist
-	Key KeyStore // where the key is if EnvKey is not set; "" means File
+	// Store returns the store. If there is none it makes one, or returns nil without create. done ends its use.
+	Store func(ctx context.Context, create bool) (s *store.Store, done func() error, err error)
+
+	Dir     string   // directory of the key file and the lock; need not exist
+	Key     KeyStore // where the key is if EnvKey is not set; "" means File
+	KeyFile string   // file of the operator with keys, one a line; "": Dir has the file
+	Command []string // wraps and unwraps data keys for the key store Command
 
 	// EnvKey is the name of the variable with the key, and EnvNext of the one
 	// with the next key for a rotation. Without Getenv no variable is read.
 	EnvKey, EnvNext string
 	Getenv          func(name string) string
+
+	Keys *Keys // unwrapped data keys; nil: those of this Vault
+
+	// Needed reports whether the vault of another store needs the key-encryption key, so that a rotation
+	// leaves it. nil: none does.
+	Needed func(ctx context.Context, id string) (bool, error)
+
+	// Only is the one secret that is taken over from a file of versions before, Except one that is not; "": all.
+	Only, Except string
+	// Shared leaves a file of versions before as it is, for other stores.
+	Shared bool
 }
 
-// A Vault is the secrets in one directory. It is safe for concurrent use, and
-// so are several Vaults of the same directory. It keeps no file open and no
-// secret in memory.
+// A Vault is the secrets of one store. It is safe for concurrent use, and so are
+// several Vaults of the same store. It keeps no secret in memory.
 type Vault struct {
 	config Config
 }
@@ -62,6 +83,9 @@ type Vault struct {
 func New(c Config) *Vault {
 	if c.Getenv == nil {
 		c.Getenv = func(string) string { return "" }
+	}
+	if c.Keys == nil {
+		c.Keys = new(Keys)
 	}
 	return &Vault{c}
 }
@@ -74,52 +98,73 @@ type Entry struct {
 	Changed time.Time `json:"changed"`
 }
 
-// maxTries is the max number of reads of the vault by Get while rotations
-// replace the key.
-const maxTries = 5
+// with passes the store to use. The error is ErrNone if there is none and create is not set.
+func (v *Vault) with(ctx context.Context, create bool, use func(*store.Store) error) error {
+	s, done, err := v.config.Store(ctx, create)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return ErrNone
+	}
+	return errors.Join(use(s), done())
+}
 
 // Get returns the value of a secret, which the caller should clear after use.
-// If there is no such secret the error is ErrUnknown.
-func (v *Vault) Get(name string) ([]byte, error) {
-	var sealedWith string
-	for range maxTries {
-		d, err := v.load()
-		if err != nil {
-			return nil, err
-		}
-		i, known := d.find(name)
-		if !known {
-			return nil, fmt.Errorf("%q: %w; mcp-tools secrets list prints the names", name, ErrUnknown)
-		}
-		k, err := v.keyOf(d)
-		if errors.Is(err, errNoKey) && d.Key != sealedWith { // the key was rotated after load: read again
-			sealedWith = d.Key
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		value, err := k.open(d.Secrets[i])
-		k.clear()
-		return value, v.damaged(err)
+// If there is no such secret the error is ErrUnknown, and ErrLocked if this process
+// cannot get the key.
+func (v *Vault) Get(ctx context.Context, name string) (value []byte, err error) {
+	if err := v.takeOver(ctx); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("the vault %s is being rotated all the time; try again", v.path())
+	err = v.with(ctx, false, func(s *store.Store) error {
+		list, err := store.Select(ctx, s, "SELECT "+secretColumns+" FROM secret WHERE name = $1", []any{name}, scanSecret)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return ErrUnknown
+		}
+		k, err := v.keyNamed(ctx, s, list[0].DataKey)
+		if err == nil {
+			value, err = k.openRow(list[0])
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrUnknown), errors.Is(err, ErrNone):
+		return nil, unknown(name)
+	case errors.Is(err, ErrLocked):
+		return nil, fmt.Errorf("the secret %q cannot be read on this server: %w", name, err)
+	}
+	return value, err
+}
+
+func unknown(name string) error {
+	return fmt.Errorf("%q: %w; mcp-tools secrets list prints the names", name, ErrUnknown)
 }
 
 // List returns the entries in order of their names. It does not need the key.
-func (v *Vault) List() ([]Entry, error) {
-	d, err := v.load()
-	if err != nil {
+func (v *Vault) List(ctx context.Context) ([]Entry, error) {
+	if err := v.takeOver(ctx); err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, 0, len(d.Secrets))
-	for _, s := range d.Secrets {
-		entries = append(entries, s.Entry)
+	entries := []Entry{}
+	err := v.with(ctx, false, func(s *store.Store) error {
+		rows, err := store.Select(ctx, s, "SELECT "+secretColumns+" FROM secret", nil, scanSecret)
+		for _, r := range rows {
+			entries = append(entries, r.Entry)
+		}
+		return err
+	})
+	if errors.Is(err, ErrNone) {
+		err = nil
 	}
-	return entries, nil
+	sortEntries(entries)
+	return entries, err
 }
 
-// damaged adds advice to an error about a damaged vault.
+// damaged adds advice to an error about a damaged vault of versions before.
 func (v *Vault) damaged(err error) error {
 	if err == nil {
 		return nil
@@ -128,31 +173,14 @@ func (v *Vault) damaged(err error) error {
 		"mcp-tools secrets set", err, v.path())
 }
 
-func (v *Vault) path() string { return filepath.Join(v.config.Dir, fileName) }
-
-// change runs do with the content of the vault, under the lock, and writes the
-// result. If do fails, nothing is written.
-func (v *Vault) change(ctx context.Context, do func(*document) error) error {
+// lock excludes other processes that change the vault or its key on this machine.
+func (v *Vault) lock(ctx context.Context) (unlock func(), err error) {
 	if err := private.MakeDir(v.config.Dir); err != nil {
-		return fmt.Errorf("creating the vault: %w", err)
+		return nil, fmt.Errorf("creating the vault: %w", err)
 	}
-	unlock, err := private.Lock(ctx, filepath.Join(v.config.Dir, lockName), lockTimeout)
+	unlock, err = private.Lock(ctx, filepath.Join(v.config.Dir, lockName), lockTimeout)
 	if err != nil {
-		return fmt.Errorf("locking the vault: %w", err)
+		return nil, fmt.Errorf("locking the vault: %w", err)
 	}
-	defer unlock()
-	d, err := v.load()
-	if err != nil {
-		return err
-	}
-	if err := do(d); err != nil {
-		return err
-	}
-	if err := v.store(d); err != nil {
-		return err
-	}
-	if err := v.removeRetired(d); err != nil {
-		return fmt.Errorf("%w: %w; the next change of the vault tries again", errNotRemoved, err)
-	}
-	return nil
+	return unlock, nil
 }

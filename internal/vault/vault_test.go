@@ -2,8 +2,11 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 const (
@@ -21,7 +26,7 @@ const (
 
 // at returns a vault in dir. The pairs are its environment.
 func at(dir string, place KeyStore, pairs ...string) *Vault {
-	return New(Config{Dir: dir, Key: place, EnvKey: envKey, EnvNext: envNext, Getenv: func(name string) string {
+	return New(Config{Store: storeAt(filepath.Join(filepath.Dir(dir), "store")), Dir: dir, Key: place, EnvKey: envKey, EnvNext: envNext, Getenv: func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
 				return pairs[i+1]
@@ -29,6 +34,33 @@ func at(dir string, place KeyStore, pairs ...string) *Vault {
 		}
 		return ""
 	}})
+}
+
+// storeAt opens the SQLite store in a directory for each use.
+func storeAt(dir string) func(context.Context, bool) (*store.Store, func() error, error) {
+	return func(_ context.Context, create bool) (*store.Store, func() error, error) {
+		if !create && store.Missing(dir) {
+			return nil, nil, nil
+		}
+		s, err := store.OpenLazy(store.Options{DSN: dir})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	}
+}
+
+// change changes the rows of a vault.
+func change(t *testing.T, v *Vault, statement string, args ...any) {
+	t.Helper()
+	if err := v.with(t.Context(), false, func(s *store.Store) error {
+		return s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(statement, args...)
+			return err
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func fresh(t *testing.T) *Vault { return at(filepath.Join(t.TempDir(), "data", "vault"), File) }
@@ -46,11 +78,11 @@ func set(t *testing.T, v *Vault, pairs ...string) {
 func holds(t *testing.T, v *Vault, pairs ...string) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
-		if got, err := v.Get(pairs[i]); err != nil || string(got) != pairs[i+1] {
+		if got, err := v.Get(t.Context(), pairs[i]); err != nil || string(got) != pairs[i+1] {
 			t.Errorf("%s is %q, %v; want %q", pairs[i], got, err, pairs[i+1])
 		}
 	}
-	if list, err := v.List(); err != nil || len(list) != len(pairs)/2 {
+	if list, err := v.List(t.Context()); err != nil || len(list) != len(pairs)/2 {
 		t.Errorf("the list is %v, %v; want %d", list, err, len(pairs)/2)
 	}
 }
@@ -83,10 +115,10 @@ func write(t *testing.T, path string, text []byte) {
 
 func TestSetAndGet(t *testing.T) {
 	v := fresh(t)
-	if list, err := v.List(); err != nil || list == nil || len(list) > 0 {
+	if list, err := v.List(t.Context()); err != nil || list == nil || len(list) > 0 {
 		t.Errorf("a vault that is not there lists %v, %v", list, err)
 	}
-	if _, err := v.Get("gone"); !errors.Is(err, ErrUnknown) {
+	if _, err := v.Get(t.Context(), "gone"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a secret of no vault: %v", err)
 	}
 	if _, err := os.Stat(v.config.Dir); err == nil {
@@ -95,7 +127,7 @@ func TestSetAndGet(t *testing.T) {
 	long := strings.Repeat("x", MaxSecret)
 	set(t, v, "b", "second", "a", "first\nof two lines", "C.d_e-f@g", long)
 	holds(t, v, "a", "first\nof two lines", "b", "second", "C.d_e-f@g", long)
-	list, err := v.List()
+	list, err := v.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +148,7 @@ func TestSetAndGet(t *testing.T) {
 	if err := v.Remove(t.Context(), "C.d_e-f@g"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a secret removed twice: %v", err)
 	}
-	if _, err := v.Get("C.d_e-f@g"); !errors.Is(err, ErrUnknown) {
+	if _, err := v.Get(t.Context(), "C.d_e-f@g"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a secret that was removed: %v", err)
 	}
 }
@@ -124,19 +156,10 @@ func TestSetAndGet(t *testing.T) {
 func TestSetReplaces(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "old")
-	d, err := v.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := v.keyOf(d)
-	if err != nil {
-		t.Fatal(err)
-	}
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if d.Secrets[0], err = k.seal(Entry{"a", made, made}, []byte("older")); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.store(d); err != nil {
+	if err := v.change(t.Context(), func(tx *store.Tx, k *key) error {
+		return putSecret(tx, k, Entry{"a", made, made}, []byte("older"))
+	}); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, v, "a", "older")
@@ -181,29 +204,36 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	if _, err := v.Rotate(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(v.config.Dir)
+	var files []string
+	root := filepath.Dir(v.config.Dir)
+	if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	}); err != nil || len(files) < 3 {
+		t.Fatalf("the files are %v, %v", files, err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(read(t, filepath.Join(v.config.Dir, keyName)))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 3 {
-		t.Errorf("the vault has the files %v, want three", entries)
-	}
-	for _, e := range entries {
-		text := read(t, filepath.Join(v.config.Dir, e.Name()))
-		for _, form := range []string{secret, secret[8:], base64.StdEncoding.EncodeToString([]byte(secret))} {
+	for _, path := range files {
+		text := read(t, path)
+		for _, form := range []string{secret, secret[8:], base64.StdEncoding.EncodeToString([]byte(secret)), string(key)} {
 			if bytes.Contains(text, []byte(form)) {
-				t.Errorf("%s has the secret", e.Name())
+				t.Errorf("%s has the secret or the key", path)
 			}
 		}
-		if info, err := e.Info(); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
-		}
 	}
-	d, err := v.load()
-	if err != nil {
+	var sealed [][]byte
+	if err := v.with(t.Context(), false, func(s *store.Store) (err error) {
+		sealed, err = store.Select(t.Context(), s, "SELECT sealed FROM secret", nil, store.One[[]byte])
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(d.Secrets[0].Sealed[12:], d.Secrets[1].Sealed[12:]) {
+	if len(sealed) != 2 || bytes.Equal(sealed[0][12:], sealed[1][12:]) {
 		t.Error("equal secrets look equal")
 	}
 	if info, err := os.Stat(v.config.Dir); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
@@ -211,49 +241,36 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	}
 }
 
-// TestForgedEntries changes the file: an attacker can remove entries, but a secret opens only under its own
-// name and with its own dates.
-func TestForgedEntries(t *testing.T) {
-	for name, change := range map[string]func(d, other *document){
-		"values swapped": func(d, _ *document) {
-			a, b := &d.Secrets[0], &d.Secrets[1]
-			a.Sealed, b.Sealed = b.Sealed,
-				a.Sealed
-		},
-		"renamed":         func(d, _ *document) { d.Secrets[0].Name, d.Secrets[1].Name = "c", "d" },
-		"dated back":      func(d, _ *document) { d.Secrets[0].Changed = d.Secrets[0].Changed.Add(-time.Hour) },
-		"made earlier":    func(d, _ *document) { d.Secrets[0].Created = d.Secrets[0].Created.Add(-time.Hour) },
-		"of another key":  func(d, other *document) { d.Secrets[0] = other.Secrets[0] },
-		"cut short":       func(d, _ *document) { s := &d.Secrets[0]; s.Sealed = s.Sealed[:len(s.Sealed)-1] },
-		"one bit of it":   func(d, _ *document) { d.Secrets[0].Sealed[20] ^= 1 },
-		"one bit of tag":  func(d, _ *document) { s := d.Secrets[0].Sealed; s[len(s)-1] ^= 1 },
-		"one bit of salt": func(d, _ *document) { d.Secrets[0].Sealed[0] ^= 1 },
+// TestForgedRows changes the store: an attacker can remove secrets, but one opens only under its own
+// name and with its own dates, and a key only as itself.
+func TestForgedRows(t *testing.T) {
+	for name, statements := range map[string]string{
+		"values swapped": "UPDATE secret SET sealed = (SELECT sealed FROM secret WHERE name = 'b')",
+		"renamed":        "UPDATE secret SET name = 'a', created = created WHERE name = 'b'",
+		"dated back":     "UPDATE secret SET changed = changed - 3600000",
+		"made earlier":   "UPDATE secret SET created = created - 3600000",
+		"cut short":      "UPDATE secret SET sealed = substr(sealed, 1, length(sealed) - 1)",
+		"key renamed":    "UPDATE vault_key SET id = '0123456789abcdef'; UPDATE secret SET data_key = '0123456789abcdef'",
+		"key changed":    "UPDATE vault_key SET wrapped = substr(wrapped, 1, length(wrapped) - 1)",
+		"key of another": "UPDATE secret SET data_key = '0123456789abcdef'",
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, elsewhere := fresh(t), fresh(t)
+			v := fresh(t)
 			set(t, v, "a", "value of a", "b", "value of b")
-			set(t, elsewhere, "a", "value of a")
-			d, err := v.load()
-			if err != nil {
-				t.Fatal(err)
+			if name == "renamed" {
+				change(t, v, "DELETE FROM secret WHERE name = 'a'")
 			}
-			other, err := elsewhere.load()
-			if err != nil {
-				t.Fatal(err)
+			for statement := range strings.SplitSeq(statements, ";") {
+				change(t, v, statement)
 			}
-			change(d, other)
-			if err := v.store(d); err != nil {
-				t.Fatal(err)
-			}
-			forged := read(t, v.path())
-			_, err = v.Get(d.Secrets[0].Name)
-			says(t, err, `decrypt the secret "`+d.Secrets[0].Name+`"`, v.path(), "restore it from a backup")
-			_, err = v.Check()
-			says(t, err, "cannot decrypt", v.path())
-			_, err = v.Rotate(t.Context(), "")
-			says(t, err, "cannot decrypt")
-			if !bytes.Equal(read(t, v.path()), forged) {
-				t.Error("the file was written over")
+			v = at(v.config.Dir, File)
+			_, getting := v.Get(t.Context(), "a")
+			_, checking := v.Check(t.Context())
+			_, rotating := v.Rotate(t.Context(), "")
+			for what, err := range map[string]error{"get": getting, "check": checking, "rotate": rotating} {
+				if err == nil || errors.Is(err, ErrUnknown) {
+					t.Errorf("%s: %v", what, err)
+				}
 			}
 		})
 	}
@@ -277,7 +294,7 @@ func TestBrokenVault(t *testing.T) {
 		"unknown word":  {file(`"more":1,`), "more"},
 		"word twice":    {file(`"version":1,`), "damaged"},
 		"no version":    {`{"key":"0123456789abcdef","secrets":[]}`, "version 0"},
-		"later version": {strings.Replace(file(""), `"version":1`, `"version":2`, 1),
+		"later version": {strings.Replace(file(""), `"version":1`, `"version":3`, 1),
 			"this program knows version 1"},
 		"null":   {"null", "version 0"},
 		"no key": {strings.Replace(file(""), "0123456789abcdef", "", 1), "does not name its key"},
@@ -302,11 +319,11 @@ func TestBrokenVault(t *testing.T) {
 			set(t, v, "a", "value of a")
 			key := read(t, filepath.Join(v.config.Dir, keyName))
 			write(t, v.path(), []byte(c.text))
-			_, getting := v.Get("a")
-			_, listing := v.List()
+			_, getting := v.Get(t.Context(), "a")
+			_, listing := v.List(t.Context())
 			_, _, setting := v.Set(t.Context(), "a", []byte("new"))
 			_, rotating := v.Rotate(t.Context(), "")
-			_, checking := v.Check()
+			_, checking := v.Check(t.Context())
 			for _, err := range []error{getting, listing, setting, rotating, checking, v.Remove(t.Context(), "a")} {
 				says(t, err, c.want, v.path())
 			}
@@ -318,23 +335,6 @@ func TestBrokenVault(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestVaultSizeLimit(t *testing.T) {
-	v := fresh(t)
-	set(t, v, "a", "x")
-	d, err := v.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	big := d.Secrets[0]
-	big.Sealed = make([]byte, overhead+MaxSecret)
-	for i := range maxFile / MaxSecret {
-		big.Name = "b" + strings.Repeat("0", 4) + string(rune('a'+i/26)) + string(rune('a'+i%26))
-		d.Secrets = append(d.Secrets, big)
-	}
-	says(t, v.store(d), "remove a secret first")
-	holds(t, v, "a", "x")
 }
 
 func FuzzDecode(f *testing.F) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -54,15 +56,20 @@ func metricLabels() telemetry.Labels {
 // NewScrubber returns the scrubber that the settings describe. It masks the
 // secrets that the settings refer to.
 func NewScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
+	s, err := scrubberOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return s, setSecrets(s, c, from, nil)
+}
+
+// scrubberOf returns a scrubber with the rules of the settings.
+func scrubberOf(c config.Scrub) (*scrub.Scrubber, error) {
 	rules := make([]scrub.Rule, 0, len(c.Rules))
 	for _, name := range slices.Sorted(maps.Keys(c.Rules)) {
 		rules = append(rules, scrub.Rule{Name: name, Pattern: c.Rules[name]})
 	}
-	s, err := scrub.New(scrub.Options{Allow: c.Allow, Extra: rules})
-	if err != nil {
-		return nil, err
-	}
-	return s, setSecrets(s, c, from)
+	return scrub.New(scrub.Options{Allow: c.Allow, Extra: rules})
 }
 
 // countPast counts calls in the audit log. The log has only a digest of all arguments
@@ -95,11 +102,16 @@ func (a *App) mask(setting, secret string) {
 }
 
 // setSecrets sets the values that the scrubber masks: the secrets that the settings
-// refer to, and the vault's key if it is in the environment.
-func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
+// refer to, and the vault's key if it is in the environment. A secret that cannot be read
+// because the key of the vault is missing is passed to locked; with nil it is an error.
+func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources, locked func(setting string, err error)) error {
 	values := make([]string, 0, len(c.Values))
 	for n, secret := range c.Values {
 		value, err := secret.Fetch(from)
+		if locked != nil && errors.Is(err, vault.ErrLocked) {
+			locked(fmt.Sprintf("scrub.values[%d]", n), err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("scrub.values[%d]: %w", n, err)
 		}

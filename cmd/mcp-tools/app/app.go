@@ -10,6 +10,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -40,6 +41,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -88,6 +90,7 @@ type App struct {
 	scrub        *scrub.Scrubber
 	calls        *telemetry.Calls
 	store        *store.Store
+	vault        *vault.Vault
 	unused       func() bool // no process has ever used the store
 	jobs         *jobs.Loop
 	follower     *indexer.Follower
@@ -143,7 +146,9 @@ type App struct {
 
 // Open opens everything that a server needs. The caller closes the App.
 func (e *Env) Open(ctx context.Context) (_ *App, err error) {
-	a := &App{env: e, level: new(slog.LevelVar)}
+	own := *e
+	own.keys = new(vault.Keys)
+	a := &App{env: &own, level: new(slog.LevelVar)}
 	defer func() {
 		if err != nil {
 			a.Close()
@@ -162,7 +167,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		return nil, err
 	}
 	for _, open := range []func(context.Context) error{
-		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
+		a.openScrub, a.openLog, a.openStore, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openTiers, a.openDocuments, a.openDrawing,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler,
 		a.openMessaging, a.openProviders,
@@ -202,7 +207,7 @@ func checkPrivate(dir string) error {
 func UnixModes() bool { return runtime.GOOS != "windows" }
 
 func (a *App) openScrub(context.Context) (err error) {
-	a.scrub, err = NewScrubber(a.loaded.Config.Scrub, a.env.Sources(a.loaded.Config.Vault))
+	a.scrub, err = scrubberOf(a.loaded.Config.Scrub) // openStore adds secrets of the vault
 	return err
 }
 
@@ -225,9 +230,13 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	t := a.loaded.Config.Telemetry
 	headers := make(map[string]string, len(t.OTLPHeaders))
 	var secrets []string
-	from := a.env.Sources(a.loaded.Config.Vault)
+	from := a.env.Sources(a.loaded.Config)
 	for name, secret := range t.OTLPHeaders {
-		if headers[name], err = secret.Fetch(from); err != nil {
+		if headers[name], err = secret.Fetch(from); errors.Is(err, vault.ErrLocked) {
+			a.log.Warn("traces are sent without a header, because its secret cannot be read", "header", name, "err", err)
+			delete(headers, name)
+			continue
+		} else if err != nil {
 			return fmt.Errorf("telemetry.otlp_headers.%s: %w", name, err)
 		}
 		secrets = append(secrets, headers[name])

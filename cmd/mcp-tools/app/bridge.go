@@ -22,7 +22,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
@@ -68,7 +67,7 @@ func (p bridgeParts) options() bridge.Options {
 		rules := egress.Rules{AllowPrivate: hosts, Own: ownPorts(p.loaded.Config.Server)}
 		return startProxy(ctx, p.data, rules, egress.ProxyOptions{Log: p.log.With("agent", "mcp_servers")})
 	}}
-	vault := bridgeVault{p.env, p.loaded.Config.Vault}
+	vault := bridgeVault{p.env, p.loaded.Config}
 	return bridge.Options{
 		Scrub: p.scrub.JSON, Store: p.store, Settings: p.loaded.Config.MCPServers,
 		Dir: filepath.Join(p.data, "mcp"), Transport: p.transport, Version: Version(), Log: p.log,
@@ -117,7 +116,7 @@ func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err erro
 	if p.loaded, err = e.Load(); err != nil {
 		return err
 	}
-	if p.scrub, err = NewScrubber(p.loaded.Config.Scrub, e.Sources(p.loaded.Config.Vault)); err != nil {
+	if p.scrub, err = NewScrubber(p.loaded.Config.Scrub, e.Sources(p.loaded.Config)); err != nil {
 		return err
 	}
 	launchers, err := Launchers(p.loaded.Config.Sandbox, p.data, p.log, nil)
@@ -160,7 +159,7 @@ func (p bridgeParts) transport(s bridge.Server) (http.RoundTripper, error) {
 // bridgeVault keeps the logins of servers in the vault. It is opened for each use.
 type bridgeVault struct {
 	env      *Env
-	settings vault.Settings
+	settings Settings
 }
 
 func (v bridgeVault) Get(name string) ([]byte, error) {
@@ -168,7 +167,9 @@ func (v bridgeVault) Get(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vault.Get(name)
+	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+	defer cancel()
+	return vault.Get(ctx, name)
 }
 
 func (v bridgeVault) Set(ctx context.Context, name string, value []byte) error {

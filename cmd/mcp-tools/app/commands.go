@@ -319,11 +319,9 @@ func (a *App) recordCommand(ctx context.Context, st sandbox.Status) {
 
 // secret reads a secret from the vault.
 func (a *App) secret(name string) ([]byte, error) {
-	v, err := a.env.Vault(a.loaded.Config.Vault)
-	if err != nil {
-		return nil, err
-	}
-	return v.Get(name)
+	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+	defer cancel()
+	return a.vault.Get(ctx, name)
 }
 
 // ownPorts returns the ports of this server, which commands and web tools must

@@ -39,7 +39,7 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 	if err != nil {
 		return err
 	}
-	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config.Vault))
+	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config))
 	if err != nil {
 		return err
 	}

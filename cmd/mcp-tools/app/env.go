@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
@@ -37,6 +39,9 @@ type Env struct {
 	// IndexPatience is the max time that a search waits for an index that is
 	// behind. 0 is the indexer's default.
 	IndexPatience time.Duration
+
+	store *store.Store // of a server; nil: commands open one when they need it
+	keys  *vault.Keys  // unwrapped data keys of the vault
 }
 
 // A UsageError is a mistake in the command line.
@@ -118,56 +123,159 @@ func (e *Env) VaultDir() (dir string, chosen bool, err error) {
 }
 
 // Vault returns the vault of the settings. Nothing is read yet.
-func (e *Env) Vault(c vault.Settings) (*vault.Vault, error) {
-	dir, chosen, err := e.VaultDir()
+func (e *Env) Vault(all Settings) (*vault.Vault, error) {
+	c, err := e.vaultConfig(all)
 	if err != nil {
 		return nil, err
 	}
+	c.Store, c.Except = e.vaultStore(all), bootstrapSecret(all)
+	c.Needed = func(ctx context.Context, id string) (needed bool, err error) {
+		here, err := e.DataDir()
+		if err != nil {
+			return false, err
+		}
+		o, err := e.StoreOptions(all, nil)
+		if err != nil || o.DSN == here || store.Missing(here) {
+			return false, err
+		}
+		local, err := store.Open(ctx, store.Options{DSN: here})
+		if err != nil {
+			return false, err
+		}
+		needed, err = vault.Uses(ctx, local, id)
+		return needed, errors.Join(err, local.Close())
+	}
+	return vault.New(c), nil
+}
+
+// vaultConfig returns what the vaults of all stores have in common.
+func (e *Env) vaultConfig(all Settings) (vault.Config, error) {
+	dir, chosen, err := e.VaultDir()
+	if err != nil {
+		return vault.Config{}, err
+	}
 	if err := checkPrivate(filepath.Dir(dir)); err != nil {
-		return nil, err
+		return vault.Config{}, err
 	}
 	if info, err := os.Lstat(dir); !chosen && err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is a link or a file, and must be a directory; move it away, or set %s", dir,
+		return vault.Config{}, fmt.Errorf("%s is a link or a file, and must be a directory; move it away, or set %s", dir,
 			config.EnvVaultDir)
 	}
-	return vault.New(vault.Config{
-		Dir: dir, Key: c.KeyFrom, EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext,
-		Getenv: e.Getenv,
-	}), nil
+	if e.keys == nil {
+		e.keys = new(vault.Keys)
+	}
+	return vault.Config{
+		Dir: dir, Key: all.Vault.KeyFrom, KeyFile: all.Vault.KeyFile, Command: all.Vault.KeyCommand,
+		EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext, Getenv: e.Getenv, Keys: e.keys,
+		Shared: chosen,
+	}, nil
+}
+
+// vaultStore returns a function that returns the store of the settings: the open one of a server, or one for each use.
+func (e *Env) vaultStore(all Settings) func(context.Context, bool) (*store.Store, func() error, error) {
+	return func(_ context.Context, create bool) (*store.Store, func() error, error) {
+		if e.store != nil {
+			if !create && e.store.Missing() {
+				return nil, nil, nil
+			}
+			return e.store, func() error { return nil }, nil
+		}
+		o, err := e.StoreOptions(all, nil)
+		if err != nil || !create && store.Missing(o.DSN) {
+			return nil, nil, err
+		}
+		s, err := store.OpenLazy(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	}
+}
+
+// bootstrapSecret returns the name of the secret with the location of the store, "" if the settings have the location.
+func bootstrapSecret(all Settings) string {
+	name, _ := strings.CutPrefix(all.Store.DSN, "secret:")
+	if name == all.Store.DSN {
+		return ""
+	}
+	return name
+}
+
+// bootstrapVault returns the vault with the location of the store, which cannot be in that store: it is in the SQLite
+// store of the data directory.
+func (e *Env) bootstrapVault(all Settings) (*vault.Vault, error) {
+	c, err := e.vaultConfig(all)
+	if err != nil {
+		return nil, err
+	}
+	here, err := e.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	c.Only = bootstrapSecret(all)
+	c.Needed = func(context.Context, string) (bool, error) { return true, nil } // by the store of the settings
+	c.Store = func(_ context.Context, create bool) (*store.Store, func() error, error) {
+		if !create && store.Missing(here) {
+			return nil, nil, nil
+		}
+		s, err := store.OpenLazy(store.Options{DSN: here})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	}
+	return vault.New(c), nil
 }
 
 // Sources resolves the settings' references to secrets. The vault is opened when a
 // reference leads there.
-func (e *Env) Sources(c vault.Settings) config.Sources {
+func (e *Env) Sources(all Settings) config.Sources { return e.sources(all, e.Vault) }
+
+// secretTimeout is the max time for reading a secret from the vault: a program may have to unwrap its key.
+const secretTimeout = time.Minute
+
+func (e *Env) sources(all Settings, open func(Settings) (*vault.Vault, error)) config.Sources {
 	return config.Sources{
 		Env: func(name string) (string, bool) {
 			value := e.Getenv(name)
 			return value, value != ""
 		},
 		Vault: func(name string) (string, error) {
-			v, err := e.Vault(c)
+			v, err := open(all)
 			if err != nil {
 				return "", err
 			}
-			value, err := v.Get(name)
+			ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+			defer cancel()
+			value, err := v.Get(ctx, name)
 			defer clear(value)
 			return string(value), err
 		},
 	}
 }
 
-// openVault returns the vault of the settings. Nothing is read yet.
-func (e *Env) openVault() (*vault.Vault, error) {
+// hostVault returns the vault in the store of a host.
+func (e *Env) hostVault(h *room.Host) (*vault.Vault, error) {
 	loaded, err := e.Load()
 	if err != nil {
 		return nil, err
 	}
-	return e.Vault(loaded.Config.Vault)
+	own := *e
+	own.store = h.Store
+	return own.Vault(loaded.Config)
 }
 
-// WithVault loads the settings and passes the vault to use.
-func (e *Env) WithVault(use func(*vault.Vault) error) error {
-	v, err := e.openVault()
+// WithVault loads the settings and passes the vault that has, or is to have, a secret to use.
+func (e *Env) WithVault(secret string, use func(*vault.Vault) error) error {
+	loaded, err := e.Load()
+	if err != nil {
+		return err
+	}
+	open := e.Vault
+	if secret != "" && secret == bootstrapSecret(loaded.Config) {
+		open = e.bootstrapVault
+	}
+	v, err := open(loaded.Config)
 	if err != nil {
 		return err
 	}

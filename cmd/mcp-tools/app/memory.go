@@ -24,9 +24,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
 
-// openMemory joins the memory to the store and to the index. Neither is opened
-// before it is needed.
-func (a *App) openMemory(context.Context) error {
+// openStore prepares the store and its vault, and has the secrets of the settings masked. The store is opened when it
+// is needed: at once if one of these secrets is in the vault.
+func (a *App) openStore(context.Context) error {
 	o, err := a.env.StoreOptions(a.loaded.Config, a.log)
 	if err != nil {
 		return err
@@ -40,6 +40,21 @@ func (a *App) openMemory(context.Context) error {
 		return err
 	}
 	a.onClose(a.store.Close)
+	a.env.store = a.store
+	if a.vault, err = a.env.Vault(a.loaded.Config); err != nil {
+		return err
+	}
+	return setSecrets(a.scrub, a.loaded.Config.Scrub, a.env.Sources(a.loaded.Config), a.notMasked)
+}
+
+// notMasked logs that a secret of the settings cannot be masked because the key of the vault is missing.
+func (a *App) notMasked(setting string, err error) {
+	a.log.Warn("a secret of the settings cannot be read, so it is not masked", "setting", setting, "err", err)
+}
+
+// openMemory joins the memory to the store and to the index. Neither is opened
+// before it is needed.
+func (a *App) openMemory(context.Context) error {
 	a.jobs = jobs.NewLoop(a.store, a.log)
 	a.follower = indexer.NewFollower(a.store, a.log)
 	a.onClose(a.follower.Close)

@@ -42,7 +42,7 @@ func (e *Env) Accounts(l *Loaded, mask func(name string, values ...string) error
 	return m.Accounts(messaging.Setup{
 		HTTP: client, Dial: dialer.DialContext,
 		Secret: func(setting string, s config.Secret) (string, error) {
-			value, err := s.Fetch(e.Sources(l.Config.Vault))
+			value, err := s.Fetch(e.Sources(l.Config))
 			if err != nil {
 				return "", err
 			}
@@ -90,7 +90,7 @@ func (e *Env) withChannels(h *room.Host, use func(messaging.Targets, *messaging.
 		return tool.Errorf(tool.NotFound, "there is no channel").
 			Try("add one to messaging.channels, as docs/messaging.md says")
 	}
-	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config.Vault))
+	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config))
 	if err != nil {
 		return err
 	}

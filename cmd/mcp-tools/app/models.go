@@ -64,7 +64,7 @@ func (e *Env) key(all Settings, section string, key config.Secret) (string, erro
 	if key == "" {
 		return "", nil
 	}
-	value, err := key.Fetch(e.Sources(all.Vault))
+	value, err := key.Fetch(e.Sources(all))
 	if err != nil {
 		return "", fmt.Errorf("%s.key: %w", section, err)
 	}

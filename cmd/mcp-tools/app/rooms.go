@@ -78,7 +78,7 @@ func (e *Env) Rooms() []*room.Room {
 		pauses.Room(),
 		fleet.Room(e.launchers),
 		verdict.Room(e.policyView),
-		vault.Room(e.openVault),
+		vault.Room(e.hostVault),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
 		llm.Room(
 			func() llm.Settings { return e.settings().Models },
@@ -164,7 +164,7 @@ func (e *Env) masker() (func(string) string, error) {
 	if err != nil {
 		return nil, err
 	}
-	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config.Vault))
+	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config))
 	if err != nil {
 		return nil, err
 	}

@@ -321,7 +321,7 @@ func (a *App) apply(l *Loaded, more func(*Loaded)) error {
 	if err != nil {
 		return err
 	}
-	if err := setSecrets(a.scrub, l.Config.Scrub, a.env.Sources(l.Config.Vault)); err != nil {
+	if err := setSecrets(a.scrub, l.Config.Scrub, a.env.Sources(l.Config), a.notMasked); err != nil {
 		return err
 	}
 	a.maskAddresses(l.Config.Scrub, serverAddresses(a.log))

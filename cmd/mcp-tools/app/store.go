@@ -16,7 +16,7 @@ import (
 
 // StoreOptions returns the location and the limits of the store of the settings.
 func (e *Env) StoreOptions(c Settings, log *slog.Logger) (store.Options, error) {
-	dsn, err := c.Store.Place(e.Sources(c.Vault))
+	dsn, err := c.Store.Place(e.sources(c, e.bootstrapVault))
 	if err != nil {
 		return store.Options{}, err
 	}

@@ -82,7 +82,7 @@ func (a *App) openWeb(context.Context) error {
 	if err != nil {
 		return err
 	}
-	sources := a.env.Sources(a.loaded.Config.Vault)
+	sources := a.env.Sources(a.loaded.Config)
 	wallet, err := credential.New(credential.Options{
 		Credentials: c.Credentials, Private: c.Private, Profile: o.profile, Mask: a.scrub.Set,
 		Fetch: func(s config.Secret) (string, error) { return s.Fetch(sources) },
@@ -155,7 +155,7 @@ func newSearcher(engines []search.Engine, public, trusted outbound.Client) (*sea
 // fetchSecret returns a function that reads a secret and has it masked.
 func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 	return func() (string, error) {
-		value, err := s.Fetch(a.env.Sources(a.loaded.Config.Vault))
+		value, err := s.Fetch(a.env.Sources(a.loaded.Config))
 		if err != nil {
 			return "", err
 		}

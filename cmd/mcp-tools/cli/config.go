@@ -64,7 +64,7 @@ start.`,
 			}
 			problems := append(config.Problems(app.SettingsReader().UnknownVariables(a.Environ())), v.Warnings...)
 			problems = append(problems, v.Loaded.Warnings()...)
-			if _, err := app.NewScrubber(v.Loaded.Config.Scrub, a.Sources(v.Loaded.Config.Vault)); err != nil {
+			if _, err := app.NewScrubber(v.Loaded.Config.Scrub, a.Sources(v.Loaded.Config)); err != nil {
 				return a.showProblems(config.Problems{{Source: a.settingsName(v.Loaded), Text: err.Error()}})
 			}
 			return a.show(append(config.Problems{}, problems...), func(w io.Writer) error {

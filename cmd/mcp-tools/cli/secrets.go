@@ -30,15 +30,15 @@ and its key.`,
   gh auth token | mcp-tools secrets set github
   mcp-tools secrets set tls-key --from-file key.pem`,
 		Args: nameOfSecret,
-		ValidArgsFunction: completeFirst(func(context.Context) (names []string, err error) {
-			err = a.WithVault(func(v *vault.Vault) (err error) { names, err = v.Names(); return err })
+		ValidArgsFunction: completeFirst(func(ctx context.Context) (names []string, err error) {
+			err = a.WithVault("", func(v *vault.Vault) (err error) { names, err = v.Names(ctx); return err })
 			return names, err
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := vault.CheckName(args[0]); err != nil {
 				return app.UsageError{Err: err}
 			}
-			return a.WithVault(func(v *vault.Vault) error { return a.setSecret(cmd.Context(), v, args[0], file) })
+			return a.WithVault(args[0], func(v *vault.Vault) error { return a.setSecret(cmd.Context(), v, args[0], file) })
 		},
 	}
 	cmd.Flags().StringVar(&file, "from-file", "", "file that contains only the secret")

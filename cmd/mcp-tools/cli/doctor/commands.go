@@ -98,7 +98,7 @@ func (c *checkup) checkPrograms() {
 	for _, agent := range c.settings.Config.Exec.Agents {
 		list = append(list, app.Programs(agent.Programs)...)
 	}
-	v, err := c.env.Vault(c.settings.Config.Vault)
+	v, err := c.env.Vault(c.settings.Config)
 	if err != nil {
 		return // the check of the vault reports it
 	}
@@ -108,7 +108,7 @@ func (c *checkup) checkPrograms() {
 			continue
 		}
 		for _, name := range secretsOf(p) {
-			value, err := v.Get(name)
+			value, err := v.Get(c.ctx, name)
 			clear(value)
 			if err != nil {
 				c.warn("programs", fmt.Sprintf("mcp-tools secrets set %s", name), "%s: %v", p.Name, err)

@@ -27,7 +27,7 @@ func (c *checkup) checkSettings() {
 		return
 	}
 	c.settings = loaded
-	if _, err := app.NewScrubber(loaded.Config.Scrub, c.env.Sources(loaded.Config.Vault)); err != nil {
+	if _, err := app.NewScrubber(loaded.Config.Scrub, c.env.Sources(loaded.Config)); err != nil {
 		c.fail(check, "correct the setting, or set the secret that it refers to", "%v", err)
 	}
 	if loaded.Path == "" {

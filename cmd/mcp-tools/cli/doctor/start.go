@@ -15,8 +15,10 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 // slowStart is the time after which a start is slow, longestStart the limit.
@@ -36,6 +38,9 @@ func (c *checkup) checkStart() {
 	}
 	program, err := app.Executable()
 	count, took := 0, time.Duration(0)
+	if err == nil {
+		err = c.lendVault(data)
+	}
 	if err == nil {
 		count, took, err = TryStart(c.ctx, program, serveArgs(c.env, data), vaultVariable(c.env)...)
 	}
@@ -136,7 +141,24 @@ func serveArgs(env *app.Env, data string) []string {
 	return args
 }
 
-// vaultVariable returns the variable that sets the vault's directory for a server
+// lendVault copies the vault to the store of a server with another data directory.
+func (c *checkup) lendVault(data string) error {
+	o, err := c.env.StoreOptions(c.settings.Config, nil)
+	if err != nil || c.settings.Config.Store.DSN != "" || store.Missing(o.DSN) {
+		return err // the server reports the error, or uses the same store
+	}
+	from, err := store.Open(c.ctx, o)
+	if err != nil {
+		return err
+	}
+	to, err := store.Open(c.ctx, store.Options{DSN: data})
+	if err == nil {
+		err = errors.Join(vault.Copy(c.ctx, from, to), to.Close())
+	}
+	return errors.Join(err, from.Close())
+}
+
+// vaultVariable returns the variable that sets the directory of the vault's key for a server
 // with another data directory.
 func vaultVariable(env *app.Env) []string {
 	dir, _, err := env.VaultDir()

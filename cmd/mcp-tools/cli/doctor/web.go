@@ -24,7 +24,7 @@ func (c *checkup) checkWeb() {
 		if u.from == "" {
 			continue
 		}
-		if _, err := u.from.Fetch(c.env.Sources(c.settings.Config.Vault)); err != nil {
+		if _, err := u.from.Fetch(c.env.Sources(c.settings.Config)); err != nil {
 			c.warn("web", "store it with mcp-tools secrets set, or as the reference says", "%s: %v", u.what, err)
 			continue
 		}
