@@ -122,10 +122,10 @@ func (v *Vault) path() string { return filepath.Join(v.config.Dir, fileName) }
 
 // leavesFile reports whether the file stays: because another vault takes some of its secrets, or because the operator
 // chose its directory, which several stores may use.
-func (v *Vault) leavesFile() bool { return v.config.Only != "" || v.config.Shared }
+func (v *Vault) leavesFile() bool { return v.config.Only != nil || v.config.Shared }
 
 func (v *Vault) takes(name string) bool {
-	return name != v.config.Except && (v.config.Only == "" || name == v.config.Only)
+	return !slices.Contains(v.config.Except, name) && (v.config.Only == nil || slices.Contains(v.config.Only, name))
 }
 
 // untaken reports whether the file has a secret that was not taken over.

@@ -104,11 +104,11 @@ func TestTakeOver(t *testing.T) {
 func TestTakeOverWithBootstrap(t *testing.T) {
 	dir := oldVault(t, "a", "one", "url", "postgres://x")
 	c := at(dir, File).config
-	c.Store, c.Only = storeAt(filepath.Join(t.TempDir(), "local")), "url"
+	c.Store, c.Only = storeAt(filepath.Join(t.TempDir(), "local")), []string{"url"}
 	local := New(c)
 	holds(t, local, "url", "postgres://x")
 	c = at(dir, File).config
-	c.Except = "url"
+	c.Except = []string{"url"}
 	holds(t, New(c), "a", "one")
 	holds(t, local, "url", "postgres://x")
 }

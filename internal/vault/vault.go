@@ -66,8 +66,8 @@ type Config struct {
 	// leaves it. nil: none does.
 	Needed func(ctx context.Context, id string) (bool, error)
 
-	// Only is the one secret that is taken over from a file of versions before, Except one that is not; "": all.
-	Only, Except string
+	// Only are the secrets that are taken over from a file of versions before, nil: all; Except are those that are not.
+	Only, Except []string
 	// Shared leaves a file of versions before as it is, for other stores.
 	Shared bool
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func (e *Env) Vault(all Settings) (*vault.Vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Store, c.Except = e.vaultStore(all), bootstrapSecret(all)
+	c.Store, c.Except = e.vaultStore(all), bootstrapSecrets(all)
 	c.Needed = func(ctx context.Context, id string) (needed bool, err error) {
 		here, err := e.DataDir()
 		if err != nil {
@@ -192,13 +193,14 @@ func (e *Env) vaultStore(all Settings) func(context.Context, bool) (*store.Store
 	}
 }
 
-// bootstrapSecret returns the name of the secret with the location of the store, "" if the settings have the location.
-func bootstrapSecret(all Settings) string {
-	name, _ := strings.CutPrefix(all.Store.DSN, "secret:")
-	if name == all.Store.DSN {
-		return ""
+// bootstrapSecrets returns the names of the secrets with the location of the store.
+func bootstrapSecrets(all Settings) (names []string) {
+	for _, place := range []string{all.Store.DSN, all.Store.Direct} {
+		if name, found := strings.CutPrefix(place, "secret:"); found {
+			names = append(names, name)
+		}
 	}
-	return name
+	return names
 }
 
 // bootstrapVault returns the vault with the location of the store, which cannot be in that store: it is in the SQLite
@@ -212,7 +214,7 @@ func (e *Env) bootstrapVault(all Settings) (*vault.Vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Only = bootstrapSecret(all)
+	c.Only = bootstrapSecrets(all)
 	c.Needed = func(context.Context, string) (bool, error) { return true, nil } // by the store of the settings
 	c.Store = func(_ context.Context, create bool) (*store.Store, func() error, error) {
 		if !create && store.Missing(here) {
@@ -272,7 +274,7 @@ func (e *Env) WithVault(secret string, use func(*vault.Vault) error) error {
 		return err
 	}
 	open := e.Vault
-	if secret != "" && secret == bootstrapSecret(loaded.Config) {
+	if slices.Contains(bootstrapSecrets(loaded.Config), secret) {
 		open = e.bootstrapVault
 	}
 	v, err := open(loaded.Config)

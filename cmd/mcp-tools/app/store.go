@@ -16,7 +16,8 @@ import (
 
 // StoreOptions returns the location and the limits of the store of the settings.
 func (e *Env) StoreOptions(c Settings, log *slog.Logger) (store.Options, error) {
-	dsn, err := c.Store.Place(e.sources(c, e.bootstrapVault))
+	bootstrap := e.sources(c, e.bootstrapVault)
+	dsn, err := c.Store.Place(bootstrap)
 	if err != nil {
 		return store.Options{}, err
 	}
@@ -28,7 +29,7 @@ func (e *Env) StoreOptions(c Settings, log *slog.Logger) (store.Options, error) 
 			return store.Options{}, err
 		}
 	}
-	direct, err := c.Store.DirectPlace(e.Sources(c.Vault))
+	direct, err := c.Store.DirectPlace(bootstrap)
 	return store.Options{
 		DSN: dsn, Direct: direct, Full: c.Store.Sync == "full", Connections: c.Store.Connections, Log: log,
 	}, err
