@@ -28,7 +28,7 @@ type Source struct {
 	OCR      string // one of the constants below
 	Language string // of text in pictures, as tesseract names it: eng+deu; empty for its default
 	Pictures bool   // the content of pictures is wanted
-	Compiled string // the directory of compiled WebAssembly, read-only; empty if there is none
+	Prepared string // the directory that Handler.Prepare has filled, read-only; empty if there is none
 	Limits   Limits
 }
 
@@ -108,9 +108,9 @@ const (
 	ErrTooBig   Kind = "too_big"  // over one of the limits
 	ErrNoReader Kind = "no_reader"
 	ErrNoMember Kind = "no_member" // the archive has no such member
-	// ErrNotCompiled asks for the compiled WebAssembly of Source.Compiled, which is empty. The
-	// server has it made, and asks for the document again.
-	ErrNotCompiled Kind = "not_compiled"
+	// ErrNotPrepared asks for the files of Source.Prepared, which is empty. The server has them made, and asks for the
+	// document again.
+	ErrNotPrepared Kind = "not_prepared"
 )
 
 func (k Kind) Error() string { return string(k) }

@@ -63,10 +63,14 @@ type Handler struct {
 
 	Read Reader
 	Open Opener // nil for formats without members
-	// Warm fills a directory with the WebAssembly that Read runs, compiled; nil for none. It
+	// Prepare fills a directory with files that take Read too long to make, such as compiled code; nil for none. It
 	// runs once for each version of the program, in a process that gets no document. Read finds
-	// the directory in Source.Compiled, and asks for it with ErrNotCompiled.
-	Warm func(ctx context.Context, dir string) error
+	// the directory in Source.Prepared, and asks for it with ErrNotPrepared.
+	Prepare func(ctx context.Context, dir string) error
+
+	// Kind, Kept and Needs describe the format to people and models: the kind of documents, such as Word; the parts
+	// that a result has; and the programs that it needs, by their packages in Debian.
+	Kind, Kept, Needs string
 }
 
 // A Magic is a sequence of bytes at a position of a file.
@@ -95,6 +99,32 @@ func (l Formats) Of(f Format) Handler {
 		}
 	}
 	return Handler{}
+}
+
+// Kinds returns the kinds of documents, each once.
+func (l Formats) Kinds() (kinds []string) {
+	for _, h := range l {
+		if h.Kind != "" && !slices.Contains(kinds, h.Kind) {
+			kinds = append(kinds, h.Kind)
+		}
+	}
+	return kinds
+}
+
+// Words returns the names of the formats and their kinds in small letters, for searches.
+func (l Formats) Words() string {
+	words := make([]string, 0, len(l))
+	for _, h := range l {
+		if h.Kind != "" {
+			words = append(words, string(h.Format))
+		}
+	}
+	for _, kind := range l.Kinds() {
+		if kind = strings.ToLower(kind); !slices.Contains(words, kind) {
+			words = append(words, kind)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // headSize is how much of a file Detect looks at first.

@@ -43,8 +43,8 @@ type reply struct {
 // Main is the main function of the process; args come after ChildArg. It returns the exit code.
 func Main(args []string, all Formats) int {
 	debug.SetMaxStack(maxStack)
-	if len(args) == 2 && args[0] == compileArg {
-		if err := all.compile(context.Background(), args[1]); err != nil {
+	if len(args) == 2 && args[0] == prepareArg {
+		if err := all.prepare(context.Background(), args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

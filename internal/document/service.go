@@ -46,7 +46,7 @@ const (
 type Options struct {
 	Tiers    sandbox.Tiers
 	Formats  Formats
-	Dir      string // for the cache, compiled WebAssembly and temporary files; made when it is needed
+	Dir      string // for the cache, prepared files of formats and temporary files; made when it is needed
 	Log      *slog.Logger
 	Marks    tool.Marks
 	Language string // of text in scanned pages, as tesseract names it; empty for its default
@@ -62,7 +62,7 @@ type Service struct {
 	slots     chan struct{}
 	readings  cache
 	downloads cache
-	code      compiled
+	prepared  prepared
 	engine    func() string
 }
 
@@ -73,8 +73,8 @@ func New(o Options) *Service {
 	s.readings = cache{dir: filepath.Join(o.Dir, "cache"), bytes: maxCached, age: maxReadingsAge}
 	s.downloads = cache{dir: filepath.Join(o.Dir, "downloads"), bytes: maxCached, age: maxDownloadAge}
 	s.engine = sync.OnceValue(engine)
-	s.code.parent = func() (string, error) { return s.sub("compiled") }
-	s.code.dir = sync.OnceValue(func() string {
+	s.prepared.parent = func() (string, error) { return s.sub("compiled") }
+	s.prepared.dir = sync.OnceValue(func() string {
 		return filepath.Join(o.Dir, "compiled", fileName(s.engine())[:16])
 	})
 	return s
@@ -186,7 +186,7 @@ func digestOf(ctx context.Context, content io.ReaderAt, size int64) (string, err
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// read reads in a process. If the process asks for compiled WebAssembly, it is compiled and
+// read reads in a process. If the process asks for prepared files, they are made and
 // the document is read again.
 func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, error) {
 	select {
@@ -195,10 +195,10 @@ func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, 
 	case <-ctx.Done():
 		return Reading{}, ctx.Err()
 	}
-	dir := s.code.complete()
+	dir := s.prepared.complete()
 	got, err := s.run(ctx, r, digest, dir)
-	if errors.Is(err, ErrNotCompiled) && dir == "" {
-		if dir, err = s.code.fill(ctx); err != nil {
+	if errors.Is(err, ErrNotPrepared) && dir == "" {
+		if dir, err = s.prepared.fill(ctx); err != nil {
 			return Reading{}, err
 		}
 		got, err = s.run(ctx, r, digest, dir)
@@ -207,12 +207,12 @@ func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, 
 }
 
 // run starts a process, sends it the document and returns its answer.
-func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (got Reading, err error) {
+func (s *Service) run(ctx context.Context, r Request, digest, prepared string) (got Reading, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Time+10*time.Second)
 	defer cancel()
 	var binds []sandbox.Bind
-	if compiled != "" {
-		binds = append(binds, sandbox.Bind{Host: compiled, Inside: compiled})
+	if prepared != "" {
+		binds = append(binds, sandbox.Bind{Host: prepared, Inside: prepared})
 	}
 	link, err := child.Start(ctx, s.o.Tiers, []string{ChildArg}, memory, binds...)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (
 	defer stop()
 	o := order{Members: r.Members, Time: s.o.Time, Source: Source{
 		Name: r.Name, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR, Pictures: r.Pictures,
-		Language: s.o.Language, Compiled: compiled, Limits: DefaultLimits(),
+		Language: s.o.Language, Prepared: prepared, Limits: DefaultLimits(),
 	}}
 	if !slices.Contains(link.Guarantees(), sandbox.Files) {
 		if o.Temp, err = s.temp(); err != nil {

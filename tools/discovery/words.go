@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 )
 
 //go:embed synonyms.txt verbs.txt words.txt
@@ -222,8 +225,6 @@ func isTicket(text string) bool {
 // kindOfEnding returns a word for the kind of thing with a name of this ending.
 func kindOfEnding(ending string) string {
 	switch ending {
-	case "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "epub", "rtf":
-		return "document"
 	case "png", "jpg", "jpeg", "gif", "webp", "svg", "heic", "bmp", "tiff":
 		return "image"
 	case "mp3", "wav", "ogg", "m4a", "flac":
@@ -238,6 +239,9 @@ func kindOfEnding(ending string) string {
 		"log", "sh", "html", "css", "xml", "sql", "java", "c", "h", "cpp", "rs", "rb", "php", "env", "lock", "mod",
 		"ipynb":
 		return "file"
+	}
+	if h := readers.Formats().Of(document.Format(ending)); h.Kind != "" {
+		return "document"
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -46,15 +47,14 @@ func (readDocument) Spec() tool.Spec {
 		Name: "read_document", Group: groupRead, Title: "Read a document", Risk: tool.Reads, Viewed: true,
 		Timeout: 4 * time.Minute, MaxShown: 60_000,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc: `Returns a document as Markdown: PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, mail, CSV,
-notebooks, archives. At most 10 pages or 4,000 tokens; the last line says how to read on.
+		Doc: "Returns a document as Markdown: " + strings.Join(readers.Formats().Kinds(), ", ") + `.
+At most 10 pages or 4,000 tokens; the last line says how to read on.
 For source code and plain text use read_file.`,
 		Also: []string{"pdf", "read_pdf", "pdf_read", "document_read", "convert_to_markdown", "markitdown",
 			"convert_document", "doc_to_markdown", "extract_text", "read_docx", "read_excel", "read_xlsx", "read_word",
 			"tool::document_read"},
-		Keywords: "open pdf docx xlsx pptx odt ods odp epub rtf eml mbox msg csv ipynb zip tar spreadsheet slides " +
-			"presentation word excel powerpoint libreoffice e-book mail attachment archive scan ocr convert markdown " +
-			"extract text table",
+		Keywords: "open " + readers.Formats().Words() + " spreadsheet slides presentation libreoffice e-book attachment " +
+			"archive scan ocr convert markdown extract text table",
 	}
 }
 

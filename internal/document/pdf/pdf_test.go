@@ -28,9 +28,9 @@ var compiledDir = filepath.Join(os.TempDir(), fmt.Sprintf("mcp-tools-test-pdfium
 // compiled returns a directory with PDFium in machine code, filled once for all tests.
 var compiled = sync.OnceValues(func() (string, error) {
 	if !raceDetector {
-		return compiledDir, Warm(context.Background(), compiledDir)
+		return compiledDir, Prepare(context.Background(), compiledDir)
 	}
-	out, err := exec.Command("go", "run", "-race=false", "./testdata/warm", compiledDir).CombinedOutput()
+	out, err := exec.Command("go", "run", "-race=false", "./testdata/prepare", compiledDir).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -467,7 +467,7 @@ func TestReadWithoutPrograms(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	src := source(report())
-	src.Compiled = dir
+	src.Prepared = dir
 	doc, err := Read(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
@@ -479,7 +479,7 @@ func TestReadWithoutPrograms(t *testing.T) {
 
 func TestPDFiumAsksForCompiledCode(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Read(t.Context(), source(report())); !errors.Is(err, document.ErrNotCompiled) {
+	if _, err := Read(t.Context(), source(report())); !errors.Is(err, document.ErrNotPrepared) {
 		t.Errorf("%v", err)
 	}
 }

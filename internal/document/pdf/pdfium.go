@@ -59,8 +59,8 @@ type pdfium struct {
 	failed   error // of a call; all later calls do nothing
 }
 
-// Warm fills dir with PDFium in machine code, which takes seconds.
-func Warm(ctx context.Context, dir string) error {
+// Prepare fills dir with PDFium in machine code, which takes seconds.
+func Prepare(ctx context.Context, dir string) error {
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		return err
@@ -96,12 +96,12 @@ func (b block) Call(_ context.Context, module api.Module, stack []uint64) {
 	}
 }
 
-// openPDFium opens a file. The error is document.ErrNotCompiled if PDFium has to be compiled.
+// openPDFium opens a file. The error is document.ErrNotPrepared if PDFium has to be compiled.
 func openPDFium(ctx context.Context, src document.Source) (*pdfium, error) {
-	if src.Compiled == "" {
-		return nil, document.Errorf(document.ErrNotCompiled, "PDFium is not compiled")
+	if src.Prepared == "" {
+		return nil, document.Errorf(document.ErrNotPrepared, "PDFium is not compiled")
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(src.Compiled)
+	cache, err := wazero.NewCompilationCacheWithDir(src.Prepared)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ type Service struct {
 	Title    string   // such as Telegram
 	Also     []string // other names in addresses
 	Settings []Setting
+	Needs    string // that people set up at the service first; for the documentation
+	Markup   string // that Markdown becomes; for the documentation
 	// Owns reports whether an id without the name of a channel looks like one of the
 	// service. nil: none does.
 	Owns func(id string) bool

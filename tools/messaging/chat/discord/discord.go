@@ -48,6 +48,8 @@ const (
 func Service() chat.Service {
 	return chat.Service{
 		Name: "discord", Title: "Discord",
+		Needs:  "an application with a bot; invite it with the permission to send messages",
+		Markup: "Markdown",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "token of the bot", Required: true},
 			{Name: "app_id", Form: "label", Doc: "ID of the app"},

@@ -39,6 +39,8 @@ const (
 func Service() chat.Service {
 	return chat.Service{
 		Name: "lark", Title: "Lark", Also: []string{"feishu"},
+		Needs:  "an app with the bot feature and the permission `im:message`",
+		Markup: "a card",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "secret of the app", Required: true},
 			{Name: "signing_secret", Form: "secret", Doc: "verification token"},

@@ -39,6 +39,8 @@ const (
 func Service() chat.Service {
 	return chat.Service{
 		Name: "line", Title: "LINE",
+		Needs:  "a channel of the Messaging API and its long-lived access token",
+		Markup: "text",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "channel access token", Required: true},
 			{Name: "signing_secret", Form: "secret", Doc: "channel secret"},

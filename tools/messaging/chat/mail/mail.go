@@ -41,6 +41,8 @@ const (
 func Service() chat.Service {
 	return chat.Service{
 		Name: "mail", Title: "Mail", Also: []string{"email", "mailto"},
+		Needs:  "an account; `:465` uses TLS, `:587` STARTTLS",
+		Markup: "HTML and text",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "password"},
 			{Name: "smtp", Form: "hostport", Doc: "server that sends, such as smtp.example.org:465 or :587", Required: true},

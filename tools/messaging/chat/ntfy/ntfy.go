@@ -32,6 +32,8 @@ const (
 func Service() chat.Service {
 	return chat.Service{
 		Name: "ntfy", Title: "Ntfy",
+		Needs:  "a topic; for servers of your own their URL",
+		Markup: "Markdown",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "bearer token, if one is needed"},
 			{Name: "url", Form: "url", Doc: "another server than https://ntfy.sh"},

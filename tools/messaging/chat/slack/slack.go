@@ -38,6 +38,9 @@ func Service() chat.Service {
 	const ids = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return chat.Service{
 		Name: "slack", Title: "Slack",
+		Needs: "an app with a bot token (`xoxb-`)" +
+			" and the scopes `chat:write`, `files:write`, `reactions:write`; invite the bot to the channel",
+		Markup: "mrkdwn",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "token of the bot (xoxb)", Required: true},
 			{Name: "app_token", Form: "secret", Doc: "app-level token (xapp), to receive messages over a socket"},

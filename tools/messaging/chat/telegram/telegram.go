@@ -47,6 +47,8 @@ func Service() chat.Service {
 	digits := func(id string) bool { return id != "" && strings.Trim(id, "0123456789") == "" }
 	return chat.Service{
 		Name: "telegram", Title: "Telegram", Also: []string{"tg"},
+		Needs:  "a bot of @BotFather, which each person has to start",
+		Markup: "HTML",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "token of the bot", Required: true},
 			{Name: "signing_secret", Form: "secret", Doc: "secret token of the webhook"},

@@ -37,6 +37,8 @@ const (
 func Service() chat.Service {
 	return chat.Service{
 		Name: "webhook", Title: "Webhook",
+		Needs:  "a URL that accepts POST with JSON",
+		Markup: "Markdown",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "bearer token, if one is needed"},
 			{Name: "signing_secret", Form: "secret", Doc: "key of the HMAC, also of what is sent"},

@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// compileArg is the second argument of the process that compiles WebAssembly instead of reading.
+// prepareArg is the second argument of the process that fills a directory instead of reading.
 // The third one is the directory.
-const compileArg = "compile"
+const prepareArg = "prepare"
 
-// compileTime is the time limit of compiling.
-const compileTime = 2 * time.Minute
+// prepareTime is the time limit of that process.
+const prepareTime = 2 * time.Minute
 
-// compiledMark is a file in the directory of compiled WebAssembly that is complete.
-const compiledMark = "complete"
+// preparedMark is a file in a directory that is complete.
+const preparedMark = "complete"
 
-// compiled is the directory of the WebAssembly that readers run, compiled for this version of the
+// prepared is the directory with the files that the formats prepare, for this version of the
 // program. A process that reads documents only reads it: the directory is filled by one that gets
-// no document, when a reader has asked for it with ErrNotCompiled.
-type compiled struct {
+// no document, when a reader has asked for it with ErrNotPrepared.
+type prepared struct {
 	parent func() (string, error) // makes the directory of all versions
 	dir    func() string
 	mu     sync.Mutex // held while it is filled
 }
 
 // complete returns the directory, "" if it is not filled.
-func (c *compiled) complete() string {
-	if _, err := os.Stat(filepath.Join(c.dir(), compiledMark)); err != nil {
+func (c *prepared) complete() string {
+	if _, err := os.Stat(filepath.Join(c.dir(), preparedMark)); err != nil {
 		return ""
 	}
 	return c.dir()
 }
 
 // fill fills the directory, and removes the directories of other versions of the program.
-func (c *compiled) fill(ctx context.Context) (string, error) {
+func (c *prepared) fill(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	dir := c.dir()
@@ -55,16 +55,16 @@ func (c *compiled) fill(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(next)
-	ctx, cancel := context.WithTimeout(ctx, compileTime)
+	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, self, ChildArg, compileArg, next)
+	cmd := exec.CommandContext(ctx, self, ChildArg, prepareArg, next)
 	cmd.Env = []string{"HOME=" + next, "TMPDIR=" + next}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compiling what reads documents: %w: %s", err, out)
+		return "", fmt.Errorf("preparing the readers of documents: %w: %s", err, out)
 	}
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -72,14 +72,14 @@ func (c *compiled) fill(ctx context.Context) (string, error) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || e.Name() == filepath.Base(dir) || time.Since(info.ModTime()) < compileTime {
+		if err != nil || e.Name() == filepath.Base(dir) || time.Since(info.ModTime()) < prepareTime {
 			continue // another process may be at work on it
 		}
 		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
 			return "", err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(next, compiledMark), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(next, preparedMark), nil, 0o644); err != nil {
 		return "", err
 	}
 	if err := os.Rename(next, dir); err != nil && c.complete() == "" {
@@ -88,14 +88,14 @@ func (c *compiled) fill(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// compile fills a directory with the compiled code of the formats, and makes its files readable
+// prepare fills a directory with the files that the formats prepare, and makes them readable
 // for processes of other users.
-func (l Formats) compile(ctx context.Context, dir string) error {
+func (l Formats) prepare(ctx context.Context, dir string) error {
 	for _, h := range l {
-		if h.Warm == nil {
+		if h.Prepare == nil {
 			continue
 		}
-		if err := h.Warm(ctx, dir); err != nil {
+		if err := h.Prepare(ctx, dir); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-// Warm fills a directory with compiled PDFium. Tests with the race detector run it, because
+// Prepare fills a directory with compiled PDFium. Tests with the race detector run it, because
 // they would take a minute for it themselves.
 package main
 
@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	if err := pdf.Warm(context.Background(), os.Args[1]); err != nil {
+	if err := pdf.Prepare(context.Background(), os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
