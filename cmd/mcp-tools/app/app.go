@@ -20,7 +20,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +36,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/network"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
@@ -120,7 +120,7 @@ type App struct {
 	noMedia      []string          // tools that lack a program
 	results      *results.Store
 	approvals    *approvals.Store
-	refusals     sync.Map // from a refusalKey to the last refusal of a host
+	network      *network.Access
 	builtIn      *tool.Set
 	set          *tool.Set // with the live tools
 	live         liveTools
@@ -352,6 +352,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Begun: a.beginSession, Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable, Substitute: tools.Substitute,
 		Needs: func(name string) string { return cmp.Or(needed(name), a.bridge.Needs(name)) },
 	})
+	a.network.Approvals, a.network.Client = a.approvals, a.Server
 	a.onClose(a.agents.Close) // before what its calls need
 	a.onClose(a.scheduler.Close)
 	a.onClose(a.orders.Close)

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/network"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -65,7 +66,7 @@ type bridgeParts struct {
 func (p bridgeParts) options() bridge.Options {
 	run := &program.Runner{Tiers: p.tiers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
 		rules := egress.Rules{AllowPrivate: hosts, Own: ownPorts(p.loaded.Config.Server)}
-		return startProxy(ctx, p.data, rules, egress.ProxyOptions{Log: p.log.With("agent", "mcp_servers")})
+		return network.Start(ctx, p.data, rules, egress.ProxyOptions{Log: p.log.With("agent", "mcp_servers")})
 	}}
 	vault := bridgeVault{p.env, p.loaded.Config}
 	return bridge.Options{

@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
-	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/network"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -96,13 +97,18 @@ func (a *App) openCommands(context.Context) error {
 		profile := a.rules.profileOf(caller)
 		if own, ok := c.Sandbox.Agents[caller.Agent]; ok {
 			of := c.Sandbox
-			of.Network = a.networkOf(caller)
+			of.Network = a.network.Of(caller)
 			return SandboxPolicy(of, cmp.Or(own.Mode, c.Sandbox.Profiles[profile]))
 		}
 		if p, ok := modes[profile]; ok {
 			return p
 		}
 		return usual
+	}
+	a.network = &network.Access{
+		Settings: c.Sandbox, Data: a.data, Own: a.ownPorts(), Profile: a.autonomyOf, Scrub: a.scrub.Text, Log: a.log,
+		Asking:  func() approvals.Settings { return a.loaded.Config.Approvals },
+		Running: func(c tool.Caller) []sandbox.Status { return a.commands.Running(c) },
 	}
 	caches := filepath.Join(a.data, "caches")
 	if len(c.Sandbox.Docker.Hosts) > 0 {
@@ -112,7 +118,7 @@ func (a *App) openCommands(context.Context) error {
 		Disposable: gitrepo.Disposable,
 		Tiers:      a.tiers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
 		Mode:        mode,
-		Directories: a.directories, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
+		Directories: a.directories, Dir: a.files.Dir, Proxy: a.network.Proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
@@ -191,7 +197,7 @@ func linuxBuild() string {
 // An empty mode is that of callers with other profiles.
 func SandboxPolicy(c sandbox.Settings, mode string) commands.Policy {
 	p := commands.Policy{
-		Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network != networkOff, Asks: c.Network != networkOn,
+		Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network != network.Off, Asks: c.Network != network.On,
 	}
 	if p.Mode != commands.Host { // the host cannot isolate anything
 		for _, name := range c.Require {
@@ -216,47 +222,6 @@ func (a *App) environ() []string {
 	return all
 }
 
-// proxy starts the proxy through which the commands of one sandbox reach hosts. A program
-// of the operator, which asks about none, reaches all public hosts.
-func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string, asks bool) (socket string, stop func(),
-	err error,
-) {
-	o := egress.ProxyOptions{Log: a.log.With("agent", c.Agent)}
-	if asks {
-		gate, err := a.newHostGate(c, hosts)
-		if err != nil {
-			return "", nil, err
-		}
-		if gate != nil {
-			o.Allow = gate.allow
-		}
-	}
-	return startProxy(ctx, a.data, egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, o)
-}
-
-// startProxy starts a proxy for a sandbox, whose socket is in the data directory.
-func startProxy(ctx context.Context, data string, rules egress.Rules, o egress.ProxyOptions) (socket string,
-	stop func(), err error,
-) {
-	if o.Dialer, err = egress.NewDialer(rules, net.DefaultResolver); err != nil {
-		return "", nil, err
-	}
-	socket, listener, err := egress.Listen(filepath.Join(data, "commands", "proxies"))
-	if err != nil {
-		return "", nil, err
-	}
-	p := egress.NewProxy(o)
-	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := p.Serve(serving, listener); err != nil {
-			o.Log.Error("the proxy of a sandbox has stopped", "err", err)
-		}
-	}()
-	return socket, func() { cancel(); <-done }, nil
-}
-
 // execOptions returns what the tools that run commands need.
 func (a *App) execOptions() exec.Options {
 	return exec.Options{
@@ -269,7 +234,7 @@ func (a *App) execOptions() exec.Options {
 		},
 		Checkpoint: a.files.Checkpoint,
 		SetAside:   a.files.SetAside,
-		Refused:    a.takeRefusal,
+		Refused:    a.network.TakeRefusal,
 		Ended:      a.commandEnded,
 		Finished:   a.recordCommand,
 		Programs: cli.Options{

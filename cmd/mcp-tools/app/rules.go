@@ -54,6 +54,13 @@ func (l *liveRules) profileOf(c tool.Caller) string {
 	return l.load().policy.ProfileOf(server.SubjectOf(c))
 }
 
+// autonomyOf returns the profile of a caller, and whether its commands run without questions.
+func (a *App) autonomyOf(c tool.Caller) (profile string, full bool) {
+	profile = a.rules.profileOf(c)
+	p, ok := a.rules.load().policy.Profile(profile)
+	return profile, !ok || p.Autonomy == policy.Full
+}
+
 // openRules compiles the rules. The catalogue of tools that the policy needs is
 // taken from tools that have nothing to work with.
 func (a *App) openRules(context.Context) error {

@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/credential"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -243,19 +242,8 @@ func (a *App) ownProxy(
 			return a.commands.Dial(ctx, port)
 		},
 	}
-	gate, err := a.newHostGate(caller, nil)
-	if err != nil {
+	if o.Allow, err = a.network.PageGate(caller); err != nil {
 		return nil, err
-	}
-	switch {
-	case a.networkOf(caller) == networkOff:
-		o.Allow = func(_ context.Context, to egress.Target) error {
-			return tool.Errorf(tool.Refused, "pages of this session may not connect to %q (sandbox.network is off)",
-				to.String()).Try("put what the page needs into the workspace")
-		}
-	case gate != nil:
-		gate.running = func() []sandbox.Status { return nil } // it is the page that connects
-		o.Allow = gate.allow
 	}
 	return egress.NewProxy(o), nil
 }

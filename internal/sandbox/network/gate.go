@@ -1,14 +1,12 @@
-package app
+package network
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,15 +15,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/policy"
-)
-
-// The values of sandbox.network.
-const (
-	networkOff        = "off"
-	networkRegistries = "registries" // the hosts of registries
-	networkAsk        = "ask"        // these, and those that a person allows
-	networkOn         = "on"         // all public hosts
 )
 
 // registries are the hosts from which common tool chains download packages, and those
@@ -51,81 +40,6 @@ func registries() []string {
 	}
 }
 
-// networkOf returns the value of sandbox.network for the commands of a caller.
-func (a *App) networkOf(c tool.Caller) string {
-	s := a.loaded.Config.Sandbox
-	return cmp.Or(s.Agents[c.Agent].Network, s.Network)
-}
-
-// newHostGate returns the gate for the commands of a caller, which may reach the given
-// hosts too; nil if it may reach all public hosts.
-func (a *App) newHostGate(c tool.Caller, hosts []string) (*hostGate, error) {
-	mode := a.networkOf(c)
-	if mode == networkOn {
-		return nil, nil
-	}
-	free, err := egress.ParseHosts(slices.Concat(registries(), hosts))
-	if err != nil {
-		return nil, err
-	}
-	return &hostGate{
-		registries: free, mode: mode, caller: c, approvals: a.approvals,
-		profile: func() string { return a.rules.profileOf(c) },
-		unasked: func(ctx context.Context) (string, string) { return a.unasked(ctx, c) },
-		client:  func() bool { return !a.isFull(c) && a.Server.CanAsk(c) },
-		askClient: func(ctx context.Context, q approvals.Call, id string) bool {
-			return a.Server.AskClient(ctx, c, q, id)
-		},
-		timeout: time.Duration(a.loaded.Config.Approvals.Timeout),
-		refused: func(err error) {
-			a.log.Info("a command may not connect", "agent", c.Agent, "user", c.User, "err", err)
-			a.refusals.Store(refusalKey{c.Principal(), c.Session}, err.Error())
-		},
-		running: func() []sandbox.Status { return a.commands.Running(c) }, scrub: a.scrub.Text,
-		turn: make(chan struct{}, 1), known: make(map[egress.Target]knownHost),
-	}, nil
-}
-
-// isFull reports whether the commands of a caller run without questions.
-func (a *App) isFull(c tool.Caller) bool {
-	p, ok := a.rules.load().policy.Profile(a.rules.profileOf(c))
-	return !ok || p.Autonomy == policy.Full
-}
-
-// unasked returns why no person outside of the client is asked about the hosts of a caller's
-// commands, and what to do instead; "" if one is asked.
-func (a *App) unasked(ctx context.Context, c tool.Caller) (why, instead string) {
-	const operator = "do without it, or ask the user to have the operator set sandbox.network to on"
-	if a.isFull(c) {
-		return "with the autonomy full no person is asked", operator
-	}
-	switch a.loaded.Config.Approvals.Wait {
-	case "always":
-		return "", ""
-	case "attended":
-		if attended, err := a.approvals.Attended(ctx); err == nil && attended {
-			return "", ""
-		}
-		return "no person is there to be asked", "ask the user to run `mcp-tools approvals watch` on the server's " +
-			"machine, and try again; or to have the operator set sandbox.network to on"
-	}
-	return "commands do not wait for approvals (approvals.wait)", operator
-}
-
-// A refusalKey is the caller of refused commands, as far as sandboxes are shared.
-type refusalKey struct{ principal, session string }
-
-// takeRefusal returns why a command of the caller in ctx could not connect to a host, and
-// forgets it.
-func (a *App) takeRefusal(ctx context.Context) string {
-	c := tool.CallerFrom(ctx)
-	text, ok := a.refusals.LoadAndDelete(refusalKey{c.Principal(), c.Session})
-	if !ok {
-		return ""
-	}
-	return text.(string)
-}
-
 const (
 	// onceFor is how long an approval for once holds: programs open several
 	// connections to a host.
@@ -136,10 +50,10 @@ const (
 	maxKnownHosts = 1000
 )
 
-// A hostGate decides which hosts the commands in one sandbox may connect to. A
+// A Gate decides which hosts the commands in one sandbox may connect to. A
 // connection to another host waits while a person is asked. Connections to several
 // hosts are asked about one after the other.
-type hostGate struct {
+type Gate struct {
 	registries egress.Hosts
 	mode       string
 	caller     tool.Caller
@@ -164,9 +78,9 @@ type knownHost struct {
 	until time.Time
 }
 
-// allow returns nil if a command may connect to a host. It is the Allow of an
+// Allow returns nil if a command may connect to a host. It is the Allow of an
 // [egress.Proxy].
-func (g *hostGate) allow(ctx context.Context, to egress.Target) error {
+func (g *Gate) Allow(ctx context.Context, to egress.Target) error {
 	if g.registries.Has(to) {
 		return nil
 	}
@@ -177,8 +91,8 @@ func (g *hostGate) allow(ctx context.Context, to egress.Target) error {
 	return err
 }
 
-func (g *hostGate) decide(ctx context.Context, to egress.Target) error {
-	if g.mode != networkAsk {
+func (g *Gate) decide(ctx context.Context, to egress.Target) error {
+	if g.mode != Ask {
 		return tool.Errorf(tool.Refused, "commands may not connect to %q, only to package registries "+
 			"(sandbox.network is %s)", to.String(), g.mode).
 			Try("do without it, or ask the user to have the operator set sandbox.network to ask or on")
@@ -209,7 +123,7 @@ func (g *hostGate) decide(ctx context.Context, to egress.Target) error {
 }
 
 // question returns what a person is asked about a host.
-func (g *hostGate) question(to egress.Target) (approvals.Call, error) {
+func (g *Gate) question(to egress.Target) (approvals.Call, error) {
 	args, err := json.Marshal(map[string]any{"host": to.Host, "port": to.Port})
 	if err != nil {
 		return approvals.Call{}, err
@@ -230,7 +144,7 @@ const maxNamed = 3
 
 // commands names what may have opened the connection: the commands that run, the newest
 // first. A page of the caller's own runs without one.
-func (g *hostGate) commands() string {
+func (g *Gate) commands() string {
 	var all []string
 	for _, s := range g.running() {
 		text := g.scrub(strings.Join(strings.Fields(s.Text), " "))
@@ -259,7 +173,7 @@ const maxCommand = 300
 
 // ask asks a person at the client, and elsewhere unless the client is the only place, and
 // waits for the first answer.
-func (g *hostGate) ask(ctx context.Context, to egress.Target, q approvals.Call, onlyClient bool) error {
+func (g *Gate) ask(ctx context.Context, to egress.Target, q approvals.Call, onlyClient bool) error {
 	id, err := g.approvals.Ask(ctx, q, time.Now().Add(g.timeout))
 	if err != nil {
 		return tool.Errorf(tool.Unavailable, "no person can be asked whether commands may connect to %q", to.String()).
@@ -297,14 +211,14 @@ func (g *hostGate) ask(ctx context.Context, to egress.Target, q approvals.Call, 
 	return nil
 }
 
-func (g *hostGate) lookup(to egress.Target) (knownHost, bool) {
+func (g *Gate) lookup(to egress.Target) (knownHost, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d, ok := g.known[to]
 	return d, ok && time.Now().Before(d.until)
 }
 
-func (g *hostGate) remember(to egress.Target, err error, within time.Duration) {
+func (g *Gate) remember(to egress.Target, err error, within time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.known) >= maxKnownHosts { // hosts are asked about again

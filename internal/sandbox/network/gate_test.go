@@ -1,4 +1,4 @@
-package app
+package network
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
@@ -27,14 +28,19 @@ import (
 
 // TestMain also runs the test binary as the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if code, mine := RunChild(os.Args); mine {
-		syscall.Exit(code)
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case agent.Name:
+			syscall.Exit(agent.Main(os.Args[2:]))
+		case kernel.StageArg:
+			syscall.Exit(kernel.Main(os.Args[2:]))
+		}
 	}
 	os.Exit(m.Run())
 }
 
 // newGate returns a gate whose questions are in a store of their own.
-func newGate(t *testing.T, mode string, unasked func(context.Context) (string, string)) (*hostGate, *[]string) {
+func newGate(t *testing.T, mode string, unasked func(context.Context) (string, string)) (*Gate, *[]string) {
 	t.Helper()
 	free, err := egress.ParseHosts(registries())
 	if err != nil {
@@ -47,7 +53,7 @@ func newGate(t *testing.T, mode string, unasked func(context.Context) (string, s
 		}
 	})
 	var refused []string
-	return &hostGate{
+	return &Gate{
 		registries: free, mode: mode, approvals: s, unasked: unasked, timeout: time.Minute,
 		caller:  tool.Caller{Agent: "a", User: "u", Session: "s"},
 		profile: func() string { return "coding" }, refused: func(err error) { refused = append(refused, err.Error()) },
@@ -71,7 +77,7 @@ func target(t *testing.T, text string) egress.Target {
 }
 
 // answer answers the next question, and returns what was asked.
-func answer(t *testing.T, g *hostGate, a approvals.Answer) approvals.Question {
+func answer(t *testing.T, g *Gate, a approvals.Answer) approvals.Question {
 	t.Helper()
 	for {
 		changed := g.approvals.Changed()
@@ -93,10 +99,10 @@ func answer(t *testing.T, g *hostGate, a approvals.Answer) approvals.Question {
 }
 
 // asked returns the decision about a host while a person gives an answer.
-func asked(t *testing.T, g *hostGate, host string, a approvals.Answer) (approvals.Question, error) {
+func asked(t *testing.T, g *Gate, host string, a approvals.Answer) (approvals.Question, error) {
 	t.Helper()
 	decided := make(chan error, 1)
-	go func() { decided <- g.allow(t.Context(), target(t, host)) }()
+	go func() { decided <- g.Allow(t.Context(), target(t, host)) }()
 	q := answer(t, g, a)
 	return q, <-decided
 }
@@ -106,15 +112,15 @@ func TestHostsThatAreNotAskedAbout(t *testing.T) {
 		mode, host, unasked string
 		want                string // in the error; "" for none
 	}{
-		{networkRegistries, "registry.npmjs.org:443", "", ""},
-		{networkRegistries, "registry.npmjs.org:22", "", "sandbox.network is registries"},
-		{networkRegistries, "a.example.com:443", "", `"a.example.com:443", only to package registries`},
-		{networkAsk, "github.com:443", "no person is there", ""},
-		{networkAsk, "evil.github.com:443", "no person is there", "no person is there (sandbox.network is ask)"},
-		{networkAsk, "a.example.com:443", "with the autonomy full no person is asked", "the autonomy full"},
+		{Registries, "registry.npmjs.org:443", "", ""},
+		{Registries, "registry.npmjs.org:22", "", "sandbox.network is registries"},
+		{Registries, "a.example.com:443", "", `"a.example.com:443", only to package registries`},
+		{Ask, "github.com:443", "no person is there", ""},
+		{Ask, "evil.github.com:443", "no person is there", "no person is there (sandbox.network is ask)"},
+		{Ask, "a.example.com:443", "with the autonomy full no person is asked", "the autonomy full"},
 	} {
 		g, refused := newGate(t, test.mode, func(context.Context) (string, string) { return test.unasked, "do without" })
-		err := g.allow(t.Context(), target(t, test.host))
+		err := g.Allow(t.Context(), target(t, test.host))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) ||
 			len(*refused) > 0 != (err != nil) {
 			t.Errorf("%s, %s: %v, noted %q; want %q", test.mode, test.host, err, *refused, test.want)
@@ -123,21 +129,21 @@ func TestHostsThatAreNotAskedAbout(t *testing.T) {
 }
 
 func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
-	g, refused := newGate(t, networkAsk, attended)
+	g, refused := newGate(t, Ask, attended)
 	q, err := asked(t, g, "a.example.com:443", approvals.Answer{Allow: true})
 	if err != nil || q.Tool != "network" || !strings.Contains(q.Shown, `"a.example.com"`) ||
 		!strings.Contains(q.Shown, "443") || !strings.Contains(q.Why, "a.example.com:443") ||
 		!strings.Contains(q.Why, `the command "curl -u me:*** https://a", which has run for 0s in /ws/sub, connects`) {
 		t.Errorf("allowed once: %v, the question was %+v", err, q)
 	}
-	if err := g.allow(t.Context(), target(t, "a.example.com:443")); err != nil {
+	if err := g.Allow(t.Context(), target(t, "a.example.com:443")); err != nil {
 		t.Errorf("the next connection of the same program: %v", err)
 	}
 	if _, err := asked(t, g, "a.example.com:8443", approvals.Answer{Reason: "not that port"}); err == nil ||
 		!strings.Contains(err.Error(), "not that port") {
 		t.Errorf("another port: %v", err)
 	}
-	if err := g.allow(t.Context(), target(t, "a.example.com:8443")); err == nil || len(*refused) != 2 {
+	if err := g.Allow(t.Context(), target(t, "a.example.com:8443")); err == nil || len(*refused) != 2 {
 		t.Errorf("a denied host is tried again: %v, noted %q", err, *refused)
 	}
 	clear(g.known) // time passes
@@ -148,13 +154,13 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 		}
 		clear(g.known)
 		g.unasked = func(context.Context) (string, string) { return "no person is there", "do without" }
-		if err := g.allow(t.Context(), target(t, host)); err != nil {
+		if err := g.Allow(t.Context(), target(t, host)); err != nil {
 			t.Errorf("the rule for %s: %v", scope, err)
 		}
 		own := g.caller.Session
 		g.caller.Session = "another"
 		clear(g.known)
-		if err := g.allow(t.Context(), target(t, host)); (err == nil) != (scope == approvals.Always) {
+		if err := g.Allow(t.Context(), target(t, host)); (err == nil) != (scope == approvals.Always) {
 			t.Errorf("%s in another session: %v", scope, err)
 		}
 		g.caller.Session, g.unasked = own, attended
@@ -163,7 +169,7 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 
 // TestClientIsAskedAboutHosts has a person at the client, and none elsewhere.
 func TestClientIsAskedAboutHosts(t *testing.T) {
-	g, _ := newGate(t, networkAsk, func(context.Context) (string, string) { return "no person is there", "do without" })
+	g, _ := newGate(t, Ask, func(context.Context) (string, string) { return "no person is there", "do without" })
 	g.client = func() bool { return true }
 	for _, test := range []struct {
 		host, want string
@@ -183,7 +189,7 @@ func TestClientIsAskedAboutHosts(t *testing.T) {
 			_, err := g.approvals.Answer(ctx, id, *test.answer, approvals.Approver{Channel: "elicitation"})
 			return err == nil
 		}
-		err := g.allow(t.Context(), target(t, test.host))
+		err := g.Allow(t.Context(), target(t, test.host))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.host, err, test.want)
 		}
@@ -192,10 +198,10 @@ func TestClientIsAskedAboutHosts(t *testing.T) {
 
 // TestEndedCommandWithdrawsItsQuestion checks that no question is left.
 func TestEndedCommandWithdrawsItsQuestion(t *testing.T) {
-	g, refused := newGate(t, networkAsk, attended)
+	g, refused := newGate(t, Ask, attended)
 	ctx, cancel := context.WithCancel(t.Context())
 	decided := make(chan error, 1)
-	go func() { decided <- g.allow(ctx, target(t, "a.example.com:443")) }()
+	go func() { decided <- g.Allow(ctx, target(t, "a.example.com:443")) }()
 	for {
 		if open, err := g.approvals.List(t.Context(), approvals.Approver{}); err != nil || len(open) > 0 {
 			break
@@ -232,7 +238,7 @@ func TestCurlInASandboxWaitsForAPerson(t *testing.T) {
 	defer web.Close()
 	_, port, _ := strings.Cut(web.Listener.Addr().String(), ":")
 	allowed, denied := "allowed.example.com:"+port, "denied.example.com:"+port
-	g, _ := newGate(t, networkAsk, attended)
+	g, _ := newGate(t, Ask, attended)
 	ws, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +268,7 @@ func TestCurlInASandboxWaitsForAPerson(t *testing.T) {
 
 // newSandbox returns a function that runs a shell command in a sandbox with a proxy that
 // asks a gate, and returns its output.
-func newSandbox(t *testing.T, launcher sandbox.Launcher, ws string, g *hostGate, private []string) func(string) string {
+func newSandbox(t *testing.T, launcher sandbox.Launcher, ws string, g *Gate, private []string) func(string) string {
 	t.Helper()
 	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: private}, oneAddress{})
 	if err != nil {
@@ -286,7 +292,7 @@ func newSandbox(t *testing.T, launcher sandbox.Launcher, ws string, g *hostGate,
 				return "", nil, err
 			}
 			ctx, stop := context.WithCancel(context.Background())
-			p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Allow: g.allow})
+			p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Allow: g.Allow})
 			go func() { _ = p.Serve(ctx, l) }() // an error shows in the commands
 			return socket, stop, nil
 		},
