@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -28,13 +29,21 @@ func (s skillShelf) SkillURIs(context.Context) (list []string, err error) {
 	return list, nil
 }
 
+// skillPart returns a file of a skill as a resource; one with a zero byte is not text.
+func skillPart(uri, content string) tool.Part {
+	if strings.Contains(content, "\x00") {
+		return tool.Part{URI: uri, Data: []byte(content), MIME: "application/octet-stream"}
+	}
+	return tool.Part{URI: uri, Text: content, MIME: "text/markdown"}
+}
+
 func (s skillShelf) SkillFiles(_ context.Context, uri string) (parts []tool.Part, err error) {
 	if _, ok := s[uri]; !ok || !strings.HasSuffix(uri, skillMain) {
 		return nil, tool.Errorf(tool.NotFound, "no skill")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if strings.HasPrefix(name, strings.TrimSuffix(uri, skillMain)+"/") {
-			parts = append(parts, tool.Part{URI: name, Text: s[name], MIME: "text/markdown"})
+			parts = append(parts, skillPart(name, s[name]))
 		}
 	}
 	return parts, nil
@@ -63,7 +72,7 @@ func withSkills(tb testing.TB, governor string, skills skillShelf) *testServer {
 	shelf.tool["skill"] = governor
 	shelf.dynamic = func(_ context.Context, uri string) ([]tool.Part, error) {
 		if text, ok := skills[uri]; ok {
-			return []tool.Part{{URI: uri, Text: text, MIME: "text/markdown"}}, nil
+			return []tool.Part{skillPart(uri, text)}, nil
 		}
 		return nil, tool.Errorf(tool.NotFound, "no file")
 	}
@@ -76,7 +85,7 @@ type skillReply struct {
 		Skills     []Skill
 		Skill      Skill
 		Resources  []struct{ URI string }
-		Contents   []struct{ Text string }
+		Contents   []struct{ Text, Blob string }
 		NextCursor string
 		ResultType string
 		TTLMs      int
@@ -239,5 +248,75 @@ func TestSkillsThatAreNotServed(t *testing.T) {
 		if got.Code != mcp.INVALID_PARAMS {
 			t.Errorf("the directory %q: %+v", uri, got)
 		}
+	}
+}
+
+// TestSkillsByTheSpecification has the sentences of the specification that no other test has.
+func TestSkillsByTheSpecification(t *testing.T) {
+	binary := "\x00\xff\x01" + strings.Repeat("\xfe", 100)
+	skills := skillShelf{
+		"skill://tidy/SKILL.md": skillText("tidy", ""), "skill://tidy/data.bin": binary,
+		"skill://tidy/inner/SKILL.md": skillText("inner", ""), // a nested skill is supporting content
+	}
+	w := dial(t, withSkills(t, "echo", skills))
+	w.send(modernLine("1", "server/discover", ""))
+	if hello := w.next(); !strings.Contains(hello, `"resources":{`) {
+		t.Errorf("a server with skills must declare resources: %s", hello)
+	}
+	got := askSkills(t, w, methodSkillsGet, `"uri":"skill://tidy/SKILL.md",`).Result
+	if got.ResultType != "complete" || got.TTLMs <= 0 || got.CacheScope != "private" || got.NextCursor != "" {
+		t.Errorf("skills/get: %+v", got)
+	}
+	if dir := askSkills(t, w, methodDirectoryRead, `"uri":"skill://tidy",`).Result; dir.ResultType != "complete" {
+		t.Errorf("resources/directory/read: %+v", dir)
+	}
+	var uris []string
+	for _, f := range got.Skill.Files {
+		uris = append(uris, f.URI)
+		digits, ok := strings.CutPrefix(f.Digest, "sha256:")
+		if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != sha256.Size || digits != strings.ToLower(digits) {
+			t.Errorf("the digest of %s is %s", f.URI, f.Digest)
+		}
+	}
+	slices.Sort(uris)
+	if want := slices.Sorted(maps.Keys(skills)); !slices.Equal(uris, want) {
+		t.Errorf("the files are %q, want each of %q once", uris, want)
+	}
+	read := askSkills(t, w, "resources/read", `"uri":"skill://tidy/data.bin",`).Result.Contents
+	raw, err := base64.StdEncoding.DecodeString(read[0].Blob)
+	sum := sha256.Sum256(raw)
+	i := slices.IndexFunc(got.Skill.Files, func(f SkillFile) bool { return f.URI == "skill://tidy/data.bin" })
+	if f := got.Skill.Files[i]; err != nil || string(raw) != binary || f.Size != len(binary) || f.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+		t.Errorf("%+v of %q, %v", f, raw, err)
+	}
+	if listed := askSkills(t, w, methodSkillsList, "").Result.Skills; len(listed) != 1 {
+		t.Errorf("listed are %+v", listed)
+	}
+	for _, uri := range []string{"skill://tidy/gone.md", "skill://gone/SKILL.md", "skill://tidy"} {
+		if got := askSkills(t, w, "resources/read", fmt.Sprintf(`"uri":%q,`, uri)).Error; got.Code != mcp.INVALID_PARAMS {
+			t.Errorf("reading %s: %+v", uri, got)
+		}
+	}
+	w.send(stateless("skills/other", ""))
+	if reply := w.next(); !strings.Contains(reply, `"code":-32601`) {
+		t.Errorf("another method got %s", reply)
+	}
+}
+
+// TestChangedSkillsReachTheirReaders: clients that read a file of a skill are notified when another file of it changes,
+// for it has changed with the skill's entry; clients of other skills are not.
+func TestChangedSkillsReachTheirReaders(t *testing.T) {
+	skills := skillShelf{"skill://tidy/SKILL.md": skillText("tidy", ""), "skill://tidy2/SKILL.md": skillText("tidy2", "")}
+	s := openSiteOf(t, withSkills(t, "echo", skills))
+	note, other := "skill://tidy/notes/a.md", "skill://tidy2/notes/a.md"
+	all := listenersOf(t, s, "bob", note, other)
+	s.Changed(Change{Ref: Ref{URI: "skill://tidy/SKILL.md"}, Listed: true})
+	for era, bob := range all {
+		announces(t, era, bob.next(), mcp.MethodNotificationResourcesListChanged, "")
+		announces(t, era, bob.next(), mcp.MethodNotificationResourceUpdated, note)
+	}
+	s.Changed(Change{Ref: Ref{URI: "skill://tidy2/SKILL.md"}})
+	for era, bob := range all {
+		announces(t, era, bob.next(), mcp.MethodNotificationResourceUpdated, other)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // A Change describes a change in the library.
 type Change struct {
 	Agent, User string    // the owner; "" stands for all agents, or all users of the agent
-	Ref         Ref       // a resource or a prompt; the zero Ref stands for all
+	Ref         Ref       // a resource or a prompt; SKILL.md stands for all files of a skill, the zero Ref for all
 	Only        *inbox.To // only sessions that this names; nil: all of the owner
 	Listed      bool      // a resource was added or removed, or its description changed
 }
@@ -59,7 +60,10 @@ func (s *Server) visibleChanges(now *settings, one *session, c Change) (n pendin
 	default:
 		n.resources = c.Listed
 		n.uris = one.watchedURIs()
-		maps.DeleteFunc(n.uris, func(uri string, _ struct{}) bool { return uri != c.Ref.URI })
+		skill, isSkill := strings.CutSuffix(c.Ref.URI, skillMain) // it stands for all files of the skill
+		maps.DeleteFunc(n.uris, func(uri string, _ struct{}) bool {
+			return uri != c.Ref.URI && !(isSkill && strings.HasPrefix(uri, skill+"/"))
+		})
 	}
 	return n
 }

@@ -16,8 +16,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
-// maxInDir is how many skills of one directory are read.
-const maxInDir = 2000
+const (
+	// maxInDir is how many skills of one directory are read.
+	maxInDir = 2000
+	// maxLevels is how deep the files of a skill may be.
+	maxLevels = 8
+)
 
 // A directory has skills, each in a directory of its name.
 type directory interface {
@@ -111,13 +115,15 @@ func readFile(ctx context.Context, all workspace.Files, name string, limit int64
 
 func (d workspaceDir) files(ctx context.Context, slug string) (list []skill.File, more bool, err error) {
 	l, err := d.all.List(ctx, workspace.ListQuery{
-		Path: path.Join(d.dir, slug), Depth: 8, Limit: 4 * skill.MaxFiles, Ignored: true,
+		Path: path.Join(d.dir, slug), Depth: maxLevels, Limit: 4 * skill.MaxFiles, Ignored: true,
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	for _, e := range l.Entries {
 		switch {
+		case e.Mode.IsDir() && strings.Count(e.Name, "/") == maxLevels-1 && !skill.IsJunk(e.Name):
+			return list, true, nil // its files are not listed
 		case !e.Mode.IsRegular() || e.Name == skill.Main || skill.IsJunk(e.Name):
 		case len(list) == skill.MaxFiles:
 			return list, true, nil
@@ -210,8 +216,10 @@ func (d diskDir) files(ctx context.Context, slug string) (list []skill.File, mor
 		switch {
 		case err != nil || name == "." || name == skill.Main:
 			return nil
-		case skill.IsJunk(e.Name()) && e.IsDir() || e.IsDir() && strings.Count(name, "/") >= 8:
+		case skill.IsJunk(e.Name()) && e.IsDir():
 			return fs.SkipDir
+		case e.IsDir() && strings.Count(name, "/") == maxLevels-1:
+			return errStop // its files are not listed
 		case skill.IsJunk(e.Name()) || !e.Type().IsRegular():
 			return nil
 		}

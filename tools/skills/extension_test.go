@@ -123,3 +123,20 @@ func TestSkillsWithoutAllFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepSkillsAreNotServed: an entry must have all files, so a skill with deeper ones than are listed has none.
+func TestDeepSkillsAreNotServed(t *testing.T) {
+	b := sqlite(t)
+	for dir, at := range map[string]string{b.ws + "/skills": "here", b.dirs[0]: "there"} {
+		for name, file := range map[string]string{"flat" + at: "1/2/3/4/5/6/7/a.md", "deep" + at: "1/2/3/4/5/6/7/8/a.md"} {
+			put(t, dir+"/"+name+"/"+skill.Main, mainFile(name, "x", "y"))
+			put(t, dir+"/"+name+"/"+file, "x")
+		}
+		if parts, err := b.SkillFiles(b.ctx, URI("flat"+at)); err != nil || len(parts) != 2 {
+			t.Errorf("%s: %+v, %v", at, parts, err)
+		}
+		if parts, err := b.SkillFiles(b.ctx, URI("deep"+at)); kind(err) != tool.TooLarge {
+			t.Errorf("%s: the deep one has %d files, %v", at, len(parts), err)
+		}
+	}
+}

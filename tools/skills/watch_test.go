@@ -46,6 +46,27 @@ func TestWatch(t *testing.T) {
 	expect("new", func() { n++; write(existing, "new", string(make([]byte, n))) })
 	expect("old", func() { n++; write(existing, "old", string(make([]byte, 10+n))) })
 	expect("late", func() { n++; write(later, "late", string(make([]byte, n))) })
+	// A file beside SKILL.md, also in a directory of the skill, changes the skill. Files of programs do not.
+	note := filepath.Join(existing, "old", "notes", "deep", "a.md")
+	expect("old", func() {
+		n++
+		if err := os.MkdirAll(filepath.Dir(note), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(note, make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(existing, "old", ".swp"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("new", func() { n++; write(existing, "new", string(make([]byte, n))) })
+	expect("old", func() {
+		n++
+		if err := os.WriteFile(note, make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
 	if err := os.RemoveAll(filepath.Join(existing, "old")); err != nil {
 		t.Fatal(err)
 	}
