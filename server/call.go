@@ -91,7 +91,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 	if a.keeps {
 		c.now.cache.put(a.key, res, c.start)
 	}
-	res = c.cut(res, a.tool) // after scrubbing: half a key matches no pattern
+	res = c.cut(ctx, res, a.tool) // after scrubbing: half a key matches no pattern
 	end := outcome{attempt: a, name: outcomeName(res), kind: res.Kind, end: res.End, removed: removed, err: err}
 	if a.kept {
 		end.name = "cached"

@@ -423,10 +423,10 @@ func TestCallsRunInTheirTime(t *testing.T) {
 func TestModelsReadWhatOnlyProgramsGot(t *testing.T) {
 	b := newTestServer(t)
 	c := b.newCall(Request{Access: testAccess()}, "")
-	if got := c.cut(tool.Result{Data: map[string]any{"n": 1}}, tool.Tool{}).Text(); got != `{"n":1}` {
+	if got := c.cut(t.Context(), tool.Result{Data: map[string]any{"n": 1}}, tool.Tool{}).Text(); got != `{"n":1}` {
 		t.Errorf("the text is %q", got)
 	}
-	if got := c.cut(tool.Text("one").With(map[string]any{"n": 1}), tool.Tool{}).Text(); got != "one" {
+	if got := c.cut(t.Context(), tool.Text("one").With(map[string]any{"n": 1}), tool.Tool{}).Text(); got != "one" {
 		t.Errorf("a second copy: %q", got)
 	}
 }

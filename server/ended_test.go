@@ -46,7 +46,7 @@ func TestUnansweredQuestion(t *testing.T) {
 func TestTooMuchStructuredContent(t *testing.T) {
 	b := newTestServer(t)
 	c := b.newCall(Request{Access: testAccess()}, "")
-	res := c.cut(tool.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}), tool.Tool{})
+	res := c.cut(t.Context(), tool.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}), tool.Tool{})
 	if res.Data != nil || !strings.Contains(res.Text(), "structured content left out: the maximum is 10000 bytes") {
 		t.Errorf("got %q with %v", res.Text(), res.Data)
 	}

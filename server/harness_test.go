@@ -203,7 +203,7 @@ type memoryResults struct {
 	owner, text string
 }
 
-func (k *memoryResults) Put(owner string, r io.Reader) (string, error) {
+func (k *memoryResults) Put(_ context.Context, owner string, r io.Reader) (string, error) {
 	text, err := io.ReadAll(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -210,7 +210,7 @@ func (c *call) notFoundError(q LibraryRequest) error {
 		what, lists = "directory", methodSkillsList
 	}
 	if strings.HasPrefix(name, tool.ResultScheme) {
-		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it expired, or another server has it",
+		return tool.Errorf(tool.NotFound, "there is no result %q of yours: it has expired, or was removed for later ones",
 			text.Clip(name, jsonrpc.MaxQuoted)).Try("repeat the call that gave it only if that call changes nothing")
 	}
 	return tool.Errorf(tool.NotFound, "there is no %s %q here", what,

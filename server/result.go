@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -77,7 +78,7 @@ func isText(mime string) bool {
 type ResultStore interface {
 	// Put stores the text of r for owner, and returns the handle under which only that owner
 	// can page through it.
-	Put(owner string, r io.Reader) (handle string, err error)
+	Put(ctx context.Context, owner string, r io.Reader) (handle string, err error)
 }
 
 // ReadResult is the tool that pages through stored results.
@@ -85,7 +86,7 @@ const ReadResult = "read_result"
 
 // cut shortens a result of t that is too long for the model: head and tail stay, and the whole
 // is stored under a handle. Text beyond the hard limit is dropped, and the result says so.
-func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
+func (c *call) cut(ctx context.Context, res tool.Result, t tool.Tool) tool.Result {
 	limits := c.now.Limits
 	if t.Spec.MaxShown > 0 {
 		limits.Result = min(limits.Result, t.Spec.MaxShown)
@@ -121,7 +122,7 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 	if len(text) <= limits.Result {
 		return res
 	}
-	short, handle := c.shorten(text, limits, t.Spec.Name)
+	short, handle := c.shorten(ctx, text, limits, t.Spec.Name)
 	parts := []tool.Part{{Text: short}}
 	if handle != "" {
 		parts = append(parts, tool.LinkToResult(handle))
@@ -165,11 +166,11 @@ func withText(res tool.Result) tool.Result {
 
 // shorten returns the head and the tail of text, and stores as much of it as the hard limit
 // allows. The tail is the tail of the whole text, so that a quotation is closed.
-func (c *call) shorten(text string, limits Limits, name string) (short, handle string) {
+func (c *call) shorten(ctx context.Context, text string, limits Limits, name string) (short, handle string) {
 	stored := text[:runeStart(text, min(limits.ResultHard, len(text)))]
 	head := lineEnd(stored, limits.Result*3/4)
 	tail := lineStart(text, len(text)-limits.Result/4)
-	note, handle := c.store(stored, head, name)
+	note, handle := c.store(ctx, stored, head, name)
 	if len(stored) < len(text) {
 		note += fmt.Sprintf("; of %d bytes only the first %d are stored", len(text), len(stored))
 	}
@@ -178,12 +179,12 @@ func (c *call) shorten(text string, limits Limits, name string) (short, handle s
 
 // store stores text and returns the advice how to read on at next, and the handle. A caller
 // that may not read it back gets advice instead of a handle.
-func (c *call) store(text string, next int, name string) (advice, handle string) {
+func (c *call) store(ctx context.Context, text string, next int, name string) (advice, handle string) {
 	reader, ok := c.now.tools.Lookup(ReadResult)
 	if !ok || c.now.verdict(c.Access, reader.Spec.Name) != policy.Allow {
 		return "ask for less to see it", ""
 	}
-	handle, err := c.server.Results.Put(c.Caller.Principal(), strings.NewReader(text))
+	handle, err := c.server.Results.Put(ctx, c.Caller.Principal(), strings.NewReader(text))
 	if err != nil {
 		c.server.log.Error("a long result could not be stored", "tool", name, "err", err)
 		return "it could not be stored; ask for less to see it", ""

@@ -113,7 +113,7 @@ func (s *Server) queryTask(ctx context.Context, q taskRequest) (tool.Task, error
 		end.name, end.kind, end.err, err = string(known.Kind), known.Kind, &known, &known
 	} else {
 		t, end.removed = c.scrubTask(t)
-		t.Result = c.cut(t.Result, a.tool)
+		t.Result = c.cut(ctx, t.Result, a.tool)
 		end.size = t.Result.Size()
 	}
 	if err == nil && q.method == methodTasksGet && t.Status == tool.TaskWorking {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
@@ -75,10 +76,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := results.Open(data, results.Limits{Count: 10, Bytes: 1 << 20, Age: time.Hour, ItemBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := results.New(blob.New(blob.Options{Store: rows, Place: blob.NewDatabase(rows)}), data, blob.Limits{})
 	table := tokens.New(tokens.Options{DB: rows})
 	d := approvals.New(approvals.Options{DB: rows})
 	s, err := server.New(server.Config{

@@ -15,6 +15,55 @@ type Store struct {
 	Direct      string `yaml:"direct" form:"store"`
 	Sync        string `yaml:"sync" default:"normal" enum:"normal,full"`
 	Connections int    `yaml:"connections" default:"16" min:"2" max:"1000"`
+	Blobs       Blobs  `yaml:"blobs"`
+}
+
+// Blobs has the place of contents that are too large for a row of the store.
+type Blobs struct {
+	In        string `yaml:"in" enum:"files,database,s3"`
+	Endpoint  string `yaml:"endpoint" form:"url"`
+	Bucket    string `yaml:"bucket" form:"label"`
+	Prefix    string `yaml:"prefix" form:"label"`
+	Region    string `yaml:"region" form:"label"`
+	PathStyle bool   `yaml:"path_style" default:"true"`
+	AccessKey Secret `yaml:"access_key" form:"secret"`
+	SecretKey Secret `yaml:"secret_key" form:"secret"`
+}
+
+// Places of blobs.
+const (
+	BlobsInFiles    = "files"
+	BlobsInDatabase = "database"
+	BlobsInS3       = "s3"
+)
+
+// Check finds settings that do not go together.
+func (b Blobs) Check(add Add) {
+	bucket := b.Endpoint != "" || b.Bucket != "" || b.AccessKey != "" || b.SecretKey != ""
+	switch {
+	case bucket && b.In != "" && b.In != BlobsInS3:
+		add("in", "is %s, but there are settings of a bucket; set it to s3, or remove them", b.In)
+	case !bucket && b.In != BlobsInS3:
+	case b.Endpoint == "":
+		add("endpoint", "is empty; set the URL of the S3 service")
+	case b.Bucket == "":
+		add("bucket", "is empty; set the name of the bucket")
+	case b.AccessKey == "" || b.SecretKey == "":
+		add("access_key", "and secret_key are both needed; store them with mcp-tools secrets set NAME")
+	}
+}
+
+// Place returns where the blobs of a store with an engine are.
+func (b Blobs) Place(engine string) string {
+	switch {
+	case b.In != "":
+		return b.In
+	case b.Bucket != "":
+		return BlobsInS3
+	case engine == "postgres":
+		return BlobsInDatabase
+	}
+	return BlobsInFiles
 }
 
 // storeForm accepts locations of a store without a password, which belongs neither

@@ -20,6 +20,7 @@ func sqliteDialect() dialect {
 		"{{feed}}", "seq INTEGER PRIMARY KEY AUTOINCREMENT, xid BIGINT NOT NULL DEFAULT 0",
 		"{{settled}}", "TRUE",
 		"{{unlogged}}", "",
+		"{{uncompressed}}", "",
 	)}
 }
 
@@ -36,6 +37,7 @@ func postgresDialect() dialect {
 			"(xid, seq)",
 		"{{settled}}", "xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
 		"{{unlogged}}", "UNLOGGED",
+		"{{uncompressed}}", "ALTER TABLE blob ALTER COLUMN data SET STORAGE EXTERNAL;", // so that a part is read alone
 	)}
 }
 

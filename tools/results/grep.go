@@ -49,7 +49,7 @@ func (s *Store) Grep(ctx context.Context, owner, id, pattern string, around, lim
 	if err != nil {
 		return Found{}, fmt.Errorf("%w: %w", ErrPattern, err)
 	}
-	item, err := s.Get(owner, id)
+	item, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return Found{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 )
 
 // numbers is a text of n lines: line 1, line 2, ...
@@ -44,7 +46,7 @@ func TestGrep(t *testing.T) {
 		{"runes", "漢字\nä\n", `\p{Han}`, 0, 9, "1*", 10},
 		{"not UTF-8", "\xff\xfe\nb\xff\n", "b", 0, 9, "2*", 6},
 	}
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			found, err := s.Grep(t.Context(), "me", put(t, s, "me", tt.text), tt.pattern, tt.around, tt.limit)
@@ -78,7 +80,7 @@ func TestGrepShowsThePartOfALongLine(t *testing.T) {
 	for _, before := range []int{0, 100, 5000, longLine - 3, longLine + 1, 3 * longLine} {
 		for _, after := range []int{0, 2000, 2 * longLine} {
 			text := "first\n" + strings.Repeat("漢", before/3) + "needle" + strings.Repeat("漢", after/3) + "\nlast needle\n"
-			s := open(t, t.TempDir(), Limits{})
+			s := open(t, blob.Limits{})
 			found, err := s.Grep(t.Context(), "me", put(t, s, "me", text), "n(e+)dle", 1, 10)
 			if err != nil {
 				t.Fatal(err)
@@ -100,7 +102,7 @@ func TestGrepShowsThePartOfALongLine(t *testing.T) {
 }
 
 func TestLongLinesMatchLikeShortOnes(t *testing.T) {
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", strings.Repeat("a", 3*longLine)+"b\nb\n")
 	for pattern, want := range map[string]string{"^b": "2", "^a": "1", "a$": "", "b$": "1 2", "^a+b$": "1", `\bb`: "2", "": "1 2"} {
 		found, err := s.Grep(t.Context(), "me", id, pattern, 0, 10)
@@ -118,7 +120,7 @@ func TestLongLinesMatchLikeShortOnes(t *testing.T) {
 }
 
 func TestInvalidPatterns(t *testing.T) {
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", "x")
 	for _, pattern := range []string{"(", `\1`, "(?=x)", "a{2000}", strings.Repeat("ä", maxPattern+1), "\xff"} {
 		if _, err := s.Grep(t.Context(), "me", id, pattern, 0, 1); !errors.Is(err, ErrPattern) {
@@ -133,7 +135,7 @@ func TestInvalidPatterns(t *testing.T) {
 // TestPatternsNeedLinearTime checks patterns that need exponential time in
 // other engines.
 func TestPatternsNeedLinearTime(t *testing.T) {
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", strings.Repeat("a", 200_000)+"!\n"+numbers(1000))
 	for _, pattern := range []string{`(a*)*$`, `(a|a)*$x`, `(a+)+$b`, `(.*)(.*)(.*)(.*)x$`} {
 		if _, err := s.Grep(t.Context(), "me", id, pattern, 0, 10); err != nil {
@@ -143,7 +145,7 @@ func TestPatternsNeedLinearTime(t *testing.T) {
 }
 
 func TestGrepStopsWithinALine(t *testing.T) {
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", strings.Repeat("a", 10<<20))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -158,7 +160,7 @@ func TestGrepStopsWithinALine(t *testing.T) {
 }
 
 func TestGrepLimitsItsResult(t *testing.T) {
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", strings.Repeat(strings.Repeat("x", 2*maxShown)+"\n", 2000))
 	found, err := s.Grep(t.Context(), "me", id, "x", maxAround+1, maxMatches+1)
 	if err != nil {

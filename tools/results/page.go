@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,8 @@ type Page struct {
 // Page returns at most limit bytes from offset on. It moves an offset inside a rune to the beginning of the rune, and
 // one that is out of range to the nearest end of the result. A limit out of range means MaxPage. The page has at least
 // one rune, also if that is longer than limit.
-func (s *Store) Page(owner, id string, offset int64, limit int) (Page, error) {
-	item, err := s.Get(owner, id)
+func (s *Store) Page(ctx context.Context, owner, id string, offset int64, limit int) (Page, error) {
+	item, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return Page{}, err
 	}
@@ -33,8 +34,8 @@ func (s *Store) Page(owner, id string, offset int64, limit int) (Page, error) {
 
 // Tail returns the last lines, or as much of their end as limit bytes hold. A newline at the very end does not count as
 // a line.
-func (s *Store) Tail(owner, id string, lines, limit int) (Page, error) {
-	item, err := s.Get(owner, id)
+func (s *Store) Tail(ctx context.Context, owner, id string, lines, limit int) (Page, error) {
+	item, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return Page{}, err
 	}

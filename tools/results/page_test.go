@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 )
 
 func TestPage(t *testing.T) {
@@ -30,10 +32,10 @@ func TestPage(t *testing.T) {
 		{99, 5, Page{"", 11, 11, 11}},
 		{-5, 1, Page{"a", 0, 1, 11}},
 	}
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", text)
 	for _, tt := range tests {
-		got, err := s.Page("me", id, tt.offset, tt.limit)
+		got, err := s.Page(t.Context(), "me", id, tt.offset, tt.limit)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("from %d, %d bytes: %v (-want +got)\n%s", tt.offset, tt.limit, err, diff)
 		}
@@ -61,9 +63,9 @@ func TestTail(t *testing.T) {
 		{"", 3, 0, ""},
 		{"\xff\xfe\xfd", 1, 2, "\xfe\xfd"},
 	}
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	for _, tt := range tests {
-		got, err := s.Tail("me", put(t, s, "me", tt.text), tt.lines, tt.limit)
+		got, err := s.Tail(t.Context(), "me", put(t, s, "me", tt.text), tt.lines, tt.limit)
 		size := int64(len(tt.text))
 		want := Page{tt.want, size - int64(len(tt.want)), size, size}
 		if tt.text == text && tt.limit == 4 {
@@ -76,16 +78,16 @@ func TestTail(t *testing.T) {
 }
 
 func TestPagingALargeResultDoesNotLoadIt(t *testing.T) {
-	s := open(t, t.TempDir(), Limits{})
+	s := open(t, blob.Limits{})
 	id := put(t, s, "me", strings.Repeat("0123456789", 1<<20)) // one line of 10 MB
 	const rounds = 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range rounds {
-		if p, err := s.Page("me", id, 5_000_000, 10_000); err != nil || len(p.Text) != 10_000 {
+		if p, err := s.Page(t.Context(), "me", id, 5_000_000, 10_000); err != nil || len(p.Text) != 10_000 {
 			t.Fatal(len(p.Text), err)
 		}
-		if p, err := s.Tail("me", id, 10, 10_000); err != nil || len(p.Text) != 10_000 {
+		if p, err := s.Tail(t.Context(), "me", id, 10, 10_000); err != nil || len(p.Text) != 10_000 {
 			t.Fatal(len(p.Text), err)
 		}
 	}
@@ -97,13 +99,13 @@ func TestPagingALargeResultDoesNotLoadIt(t *testing.T) {
 
 func FuzzPage(f *testing.F) {
 	f.Add("aä漢\U0001f600\xff\xe6\xbc", int64(2), 3)
-	s := open(f, f.TempDir(), Limits{Count: 5})
+	s := open(f, blob.Limits{Count: 5})
 	f.Fuzz(func(t *testing.T, text string, offset int64, limit int) {
 		id := put(t, s, "me", text)
 		var all strings.Builder
 		step := 1 + (limit&0xff+0x100)&0xff
 		for at := int64(0); at < int64(len(text)); {
-			p, err := s.Page("me", id, at, step)
+			p, err := s.Page(t.Context(), "me", id, at, step)
 			if err != nil || p.Offset != at || p.Next <= at || utf8.ValidString(text) && !utf8.ValidString(p.Text) {
 				t.Fatalf("%+v at %d: %v", p, at, err)
 			}
@@ -113,11 +115,11 @@ func FuzzPage(f *testing.F) {
 		if all.String() != text {
 			t.Fatalf("the pages are %q, the text %q", all.String(), text)
 		}
-		p, err := s.Page("me", id, offset, limit)
+		p, err := s.Page(t.Context(), "me", id, offset, limit)
 		if err != nil || text[p.Offset:p.Next] != p.Text {
 			t.Fatalf("%+v: %v", p, err)
 		}
-		p, err = s.Tail("me", id, limit&7, step)
+		p, err = s.Tail(t.Context(), "me", id, limit&7, step)
 		if err != nil || !strings.HasSuffix(text, p.Text) || text[p.Offset:] != p.Text {
 			t.Fatalf("%+v: %v", p, err)
 		}

@@ -37,7 +37,7 @@ func (readResult) Spec() tool.Spec {
 
 func (t readResult) Do(ctx context.Context, a readResultArgs) (tool.Result, error) {
 	owner := tool.CallerFrom(ctx).Principal()
-	quote, err := t.quote(owner, a.ID)
+	quote, err := t.quote(ctx, owner, a.ID)
 	if err != nil {
 		return tool.Result{}, explain(err, a)
 	}
@@ -49,13 +49,13 @@ func (t readResult) Do(ctx context.Context, a readResultArgs) (tool.Result, erro
 		}
 		return tool.Text(quote(formatFound(found, a.Grep, a.Limit))), nil
 	case a.Tail > 0:
-		page, err := t.store.Tail(owner, a.ID, a.Tail, a.Limit)
+		page, err := t.store.Tail(ctx, owner, a.ID, a.Tail, a.Limit)
 		if err != nil {
 			return tool.Result{}, explain(err, a)
 		}
 		return tool.Textf("[bytes %d to %d, the end]\n%s", page.Offset, page.Size, quote(page.Text)), nil
 	}
-	page, err := t.store.Page(owner, a.ID, a.Offset, a.Limit)
+	page, err := t.store.Page(ctx, owner, a.ID, a.Offset, a.Limit)
 	if err != nil {
 		return tool.Result{}, explain(err, a)
 	}
@@ -72,8 +72,8 @@ const quotedHead = 8 << 10
 
 // quote returns a function that puts untrusted text between marks. It does so if the whole result had such marks: the
 // parts of untrusted text are untrusted too.
-func (t readResult) quote(owner, id string) (func(text string) string, error) {
-	first, err := t.store.Page(owner, id, 0, quotedHead)
+func (t readResult) quote(ctx context.Context, owner, id string) (func(text string) string, error) {
+	first, err := t.store.Page(ctx, owner, id, 0, quotedHead)
 	if err != nil || !tool.Quoted(first.Text) {
 		return func(text string) string { return text }, err
 	}
@@ -113,7 +113,7 @@ func formatFound(found Found, pattern string, limit int) string {
 func explain(err error, a readResultArgs) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it expired, or another server has it",
+		return tool.Errorf(tool.NotFound, "there is no result %q of yours: it has expired, or was removed for later ones",
 			a.ID).Try("repeat the call that gave it only if that call changes nothing")
 	case errors.Is(err, ErrPattern):
 		return tool.Errorf(tool.Invalid, "grep %q: %w", a.Grep, err).
@@ -128,7 +128,7 @@ const maxResource = 1 << 20
 // Resource returns the beginning of the result with a URI, of the caller in ctx.
 func (s *Store) Resource(ctx context.Context, uri string) (tool.Part, error) {
 	id := strings.TrimPrefix(uri, tool.ResultScheme)
-	item, err := s.Get(tool.CallerFrom(ctx).Principal(), id)
+	item, err := s.Get(ctx, tool.CallerFrom(ctx).Principal(), id)
 	if err != nil {
 		return tool.Part{}, explain(err, readResultArgs{ID: id})
 	}

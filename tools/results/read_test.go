@@ -8,20 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // keep returns a store with one result of the caller a/u, and the handle of the result.
 func keep(t *testing.T, text string) (s *Store, id string) {
 	t.Helper()
-	s, err := Open(t.TempDir(), Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if id, err = s.Keep("a/u", text); err != nil {
-		t.Fatal(err)
-	}
-	return s, id
+	s = open(t, blob.Limits{})
+	return s, put(t, s, "a/u", text)
 }
 
 func TestReadResult(t *testing.T) {

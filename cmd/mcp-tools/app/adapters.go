@@ -29,7 +29,7 @@ import (
 type outputs struct{ store *results.Store }
 
 func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
-	return o.store.Put(tool.CallerFrom(ctx).Principal(), r)
+	return o.store.Put(ctx, tool.CallerFrom(ctx).Principal(), r)
 }
 
 // meter counts calls in the store.

@@ -71,6 +71,7 @@ func (a *App) startJobs(ctx context.Context) {
 		return
 	}
 	a.scheduler.Start()
+	a.sweepBlobs.Start()
 	if a.agents.CanSpawn() {
 		a.agents.Start()
 	}

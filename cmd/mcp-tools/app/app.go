@@ -25,6 +25,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -118,6 +119,8 @@ type App struct {
 	web          *webAccess
 	drawing      *browser.Browsers // draws diagrams
 	noMedia      []string          // tools that lack a program
+	blobs        *blob.Blobs
+	sweepBlobs   *jobs.Queue
 	results      *results.Store
 	approvals    *approvals.Store
 	network      *network.Access
@@ -167,9 +170,9 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		return nil, err
 	}
 	for _, open := range []func(context.Context) error{
-		a.openScrub, a.openLog, a.openStore, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
+		a.openScrub, a.openLog, a.openStore, a.openTelemetry, a.openMemory, a.openBlobs, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openTiers, a.openDocuments, a.openDrawing,
-		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler,
+		a.openRules, a.openCommands, a.openWeb, a.openAgents, a.openScheduler,
 		a.openMessaging, a.openProviders,
 		a.openTools, a.openCustom, a.openBridge, a.openServer,
 	} {
@@ -287,18 +290,6 @@ func (a *App) openAudit(context.Context) (err error) {
 	return nil
 }
 
-// openResults opens the store of results that were too long for the model.
-func (a *App) openResults(context.Context) (err error) {
-	a.results, err = results.Open(a.data, results.Limits{
-		Count: maxResults, Bytes: maxResultsBytes, Age: resultAge,
-		ItemBytes: maxResultsBytes, // the server cuts before
-	})
-	if err != nil {
-		return fmt.Errorf("%w; choose another directory with --data", err)
-	}
-	return nil
-}
-
 func (a *App) openTools(context.Context) (err error) {
 	mediaOptions := a.mediaOptions()
 	a.noMedia = mediaOptions.Unusable()
@@ -355,6 +346,7 @@ func (a *App) openServer(context.Context) (err error) {
 	a.network.Approvals, a.network.Client = a.approvals, a.Server
 	a.onClose(a.agents.Close) // before what its calls need
 	a.onClose(a.scheduler.Close)
+	a.onClose(a.sweepBlobs.Close)
 	a.onClose(a.orders.Close)
 	return err
 }

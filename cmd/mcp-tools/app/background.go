@@ -179,6 +179,9 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		}
 		a.commands.Sweep()
 		a.web.sweep()
+		if err := a.results.Sweep(); err != nil {
+			a.log.Warn("the results of an earlier version could not be removed", "err", err)
+		}
 		if err := a.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			a.log.Warn("some file changes that a crash interrupted could not be finished or reverted", "err", err)
 		}

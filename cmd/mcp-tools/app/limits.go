@@ -20,9 +20,9 @@ const (
 
 	callTimeout = 30 * time.Second // of a call, unless its tool has another limit
 
-	maxResults      = 500       // results kept
-	maxResultsBytes = 256 << 20 // bytes of the results kept
-	resultAge       = 24 * time.Hour
+	maxResults         = 500       // results kept of one user of an agent
+	maxResultsBytes    = 256 << 20 // their bytes
+	maxAllResultsBytes = 4 << 30   // bytes of the results kept
 
 	maxIndexMemory = 256 << 20 // bytes of the indexes of workspaces
 	historyAge     = 30 * 24 * time.Hour
