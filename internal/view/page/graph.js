@@ -5,7 +5,7 @@ views.graph = v => {
   main.append(fold(el("h2"), (v.from ? "Connections of " + v.from : v.query ? "Knowledge: " + v.query : "Knowledge") + " (" + nodes.length + ")"));
   if (!nodes.length) { main.append(fold(el("p", "dim"), v.note || "Nothing is known.")); return; }
   settle(nodes, edges);
-  const W = 640, H = 420, svg = draw("svg", {viewBox: "0 0 " + W + " " + H, role: "group", tabindex: 0, "aria-label": "Graph. Arrow keys move it, plus and minus change its size."}), all = draw("g", {}), frame = el("div", "box draw");
+  const W = Math.min(Math.max(main.clientWidth - 2, 260), 900), H = Math.round(Math.min(440, Math.max(330, W * .75))), svg = draw("svg", {viewBox: "0 0 " + W + " " + H, role: "group", tabindex: 0, "aria-label": "Graph. Arrow keys move it, plus and minus change its size."}), all = draw("g", {}), frame = el("div", "box draw");
   const xs = nodes.map(o => o.x), ys = nodes.map(o => o.y), mid = (a, b) => (a + b) / 2;
   const fit = Math.min(1.6, (W - 130) / Math.max(Math.max(...xs) - Math.min(...xs), 60), (H - 70) / Math.max(Math.max(...ys) - Math.min(...ys), 60));
   let k = fit, tx = W / 2 - mid(Math.max(...xs), Math.min(...xs)) * k, ty = H / 2 - mid(Math.max(...ys), Math.min(...ys)) * k;
@@ -15,6 +15,7 @@ views.graph = v => {
     for (const {a, b, l, t} of edges) {
       l.setAttribute("x1", a.x * k + tx); l.setAttribute("y1", a.y * k + ty); l.setAttribute("x2", b.x * k + tx); l.setAttribute("y2", b.y * k + ty);
       t.setAttribute("x", mid(a.x, b.x) * k + tx); t.setAttribute("y", mid(a.y, b.y) * k + ty - 3);
+      t.setAttribute("visibility", Math.hypot(a.x - b.x, a.y - b.y) * k < 60 ? "hidden" : "visible"); // it would be below the names
     }
   };
   const zoom = (by, x, y) => { const to = Math.min(Math.max(k * by, .2), 6); tx = x - (x - tx) * to / k; ty = y - (y - ty) * to / k; k = to; move(); };

@@ -229,7 +229,8 @@ func (h *Host) Shoot(name string) {
 	if dir == "" {
 		return
 	}
-	height := int64(value[float64](h, h.ctx, "host.size"))
+	height := int64(value[float64](h, h.app, "Math.ceil(document.body.getBoundingClientRect().height)"))
+	h.Wait(fmt.Sprintf("host.size === %d", height)) // the page has reported it
 	h.do(chromedp.EmulateViewport(int64(value[float64](h, h.ctx, "innerWidth")), max(height, 40)))
 	h.Wait(fmt.Sprintf("innerHeight === %d", max(height, 40)))
 	h.RunInside("window.drawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true }))")
