@@ -60,6 +60,10 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 		if h.probe(w, r) {
 			return
 		}
+		if h.Login != nil && h.Logs(r.URL.Path) && g.hostAllowed(r.Host) {
+			h.Login.ServeHTTP(w, r)
+			return
+		}
 		if why := g.refusal(r); why != "" {
 			writeText(w, http.StatusForbidden, why)
 			return

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/webpage"
 )
 
 // Options configure a Console.
@@ -55,7 +56,7 @@ type Console struct {
 	look     func() (*look, error)
 	sessions *sessions
 	member   *member // nil without a provider
-	refusals refusals
+	refusals webpage.Refusals
 	recent   recent
 	health   sync.Mutex // held while checks run
 	ended    context.Context

@@ -3,16 +3,13 @@ package console
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/webpage"
 )
 
 // contentPolicy is what a browser may do with the pages: no script or style but those of the
@@ -20,53 +17,20 @@ import (
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
 
-// guard refuses requests that no page of the console makes: to another host, because a
-// page can make its own name lead here, and posts from elsewhere.
+// guard refuses requests that no page of the console makes.
 func (c *Console) guard(next http.Handler) http.Handler {
-	cross := http.NewCrossOriginProtection()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", contentPolicy)
-		h.Set("X-Frame-Options", "DENY")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // without a referrer the Origin of forms would be null
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
-		if !slices.ContainsFunc(c.Hosts, func(host string) bool { return strings.EqualFold(host, r.Host) }) {
-			c.refuse(w, r, http.StatusForbidden, "a request for another host: "+text.Clip(r.Host, 100),
-				"This console does not answer to that name. Use the address that it was opened with; with console.listen "+
-					"the operator sets it as console.url.")
-			return
-		}
-		err := cross.Check(r)
-		if origin := r.Header.Get("Origin"); err == nil && r.Method == http.MethodPost && origin != "" {
-			err = c.ownOrigin(origin)
-		}
-		if err != nil {
-			c.refuse(w, r, http.StatusForbidden, "a form of another page: "+text.Clip(r.Header.Get("Origin"), 100),
-				"This form was not sent by a page of the console. Open the console and try again there.")
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		next.ServeHTTP(w, r)
-	})
+	return webpage.Guard{
+		Policy: contentPolicy, Hosts: func() []string { return c.Hosts }, Secure: c.Secure, MaxForm: maxForm,
+		WrongHost: "This console does not answer to that name. Use the address that it was opened with; with console.listen " +
+			"the operator sets it as console.url.",
+		Refuse: func(w http.ResponseWriter, r *http.Request, why, text string) {
+			c.refuse(w, r, http.StatusForbidden, why, text)
+		},
+	}.Handler(next)
 }
 
 // maxForm is the maximum size of a form.
 const maxForm = 4 << 20
-
-// ownOrigin returns an error for the origin of another page. Browsers without
-// Sec-Fetch-Site are told from each other by it.
-func (c *Console) ownOrigin(origin string) error {
-	scheme, host, _ := strings.Cut(origin, "://")
-	if (scheme == "https") != c.Secure || !slices.ContainsFunc(c.Hosts, func(own string) bool {
-		return strings.EqualFold(own, host)
-	}) {
-		return errors.New("another origin")
-	}
-	return nil
-}
 
 // known passes a request to next if its path has a session and its cookie belongs to it.
 // Everything else gets the same answer, whether there is such a page or not.
@@ -106,32 +70,11 @@ func (c *Console) wayIn() string {
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, why, text string) {
 	if why != "" {
 		c.Log.Info("a request to the console was refused", "why", why, "from", r.RemoteAddr)
-		if c.refusals.record() {
+		if c.refusals.Record() {
 			c.record(r, "", "refused", "refused", why)
 		}
 	}
 	c.gate(w, r, status, text)
-}
-
-// refusals limits how many refusals are recorded: any page can make a browser send
-// requests here.
-type refusals struct {
-	mu    sync.Mutex
-	since time.Time
-	count int
-}
-
-// maxRefusals is how many refusals are recorded in a minute.
-const maxRefusals = 60
-
-func (r *refusals) record() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now := time.Now(); now.Sub(r.since) > time.Minute {
-		r.since, r.count = now, 0
-	}
-	r.count++
-	return r.count <= maxRefusals
 }
 
 // record writes a login or a refusal to the audit log.

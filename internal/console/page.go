@@ -153,6 +153,15 @@ type View struct {
 //go:embed templates/*.html console.js console.css
 var files embed.FS
 
+// Style returns the style sheet of the console, for other pages for people.
+func Style() []byte {
+	style, err := files.ReadFile("console.css")
+	if err != nil { // impossible: it is embedded
+		return nil
+	}
+	return style
+}
+
 // A look is what the templates are when they were parsed.
 type look struct{ pages map[string]*template.Template }
 

@@ -111,7 +111,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
 		"github.com/coreos/go-oidc":       {"internal/console"},
-		"github.com/zitadel/oidc":         {"internal/console"},
+		"github.com/zitadel/oidc":         {"internal/console", "internal/login"},
 		"github.com/modelcontextprotocol": {"tools/bridge", "docs"},
 		"github.com/rogpeppe/go-internal": {"cmd", "internal/today", "internal/view"},
 		"github.com/blevesearch/bleve":    {"index"},

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -43,14 +44,27 @@ func unavailable(cause error) *Error {
 	return &Error{Code: Unavailable, Why: "the issuer's keys cannot be fetched now", cause: cause}
 }
 
+// A Resource is what clients are told about how they get a token: the issuer, and the scopes with the
+// profiles that each grants.
+type Resource struct {
+	issuer   string
+	profiles map[string][]string
+	scopes   []string // that grant profiles, sorted
+}
+
+// NewResource returns the Resource of an issuer.
+func NewResource(issuer string, scopeProfiles map[string][]string) *Resource {
+	return &Resource{issuer, maps.Clone(scopeProfiles), slices.Sorted(maps.Keys(scopeProfiles))}
+}
+
 // NeedProfile returns the error for a valid token that does not grant profile.
 // It names the scope that grants the profile and the fewest others, or no scope
 // if none grants it.
-func (v *Verifier) NeedProfile(profile string) *Error {
+func (r *Resource) NeedProfile(profile string) *Error {
 	e := &Error{Code: InsufficientScope, Why: "the token does not grant this profile"}
 	least := 0
-	for _, scope := range v.scopes {
-		n := profileCount(v.profiles[scope], profile)
+	for _, scope := range r.scopes {
+		n := profileCount(r.profiles[scope], profile)
 		if n > 0 && (least == 0 || n < least) {
 			least = n
 			e.Scopes = []string{scope}
@@ -79,13 +93,13 @@ func profileCount(profiles []string, one string) int {
 //
 // If the issuer's keys cannot be fetched the status is 503 without a challenge,
 // because a 401 makes clients discard valid tokens.
-func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, header string) {
+func (r *Resource) Challenge(err error, resourceMetadata string) (status int, header string) {
 	var e *Error
 	switch {
 	case err == nil:
-		return http.StatusUnauthorized, challenge(&Error{Scopes: v.scopes}, resourceMetadata)
+		return http.StatusUnauthorized, challenge(&Error{Scopes: r.scopes}, resourceMetadata)
 	case !errors.As(err, &e):
-		e = &Error{Code: InvalidToken, Scopes: v.scopes}
+		e = &Error{Code: InvalidToken, Scopes: r.scopes}
 	}
 	switch e.Code {
 	case Unavailable:
@@ -93,7 +107,7 @@ func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, he
 	case InsufficientScope:
 		return http.StatusForbidden, challenge(e, resourceMetadata)
 	}
-	refused := &Error{Code: InvalidToken, Why: e.Why, Scopes: v.scopes}
+	refused := &Error{Code: InvalidToken, Why: e.Why, Scopes: r.scopes}
 	return http.StatusUnauthorized, challenge(refused, resourceMetadata)
 }
 
@@ -132,11 +146,11 @@ type ResourceMetadata struct {
 
 // Metadata returns the metadata of the resource with the given URL. It names all
 // scopes that grant a profile.
-func (v *Verifier) Metadata(resource string) ResourceMetadata {
+func (r *Resource) Metadata(resource string) ResourceMetadata {
 	return ResourceMetadata{
 		Resource:             resource,
-		AuthorizationServers: []string{v.issuer},
-		ScopesSupported:      slices.Clone(v.scopes),
+		AuthorizationServers: []string{r.issuer},
+		ScopesSupported:      slices.Clone(r.scopes),
 		BearerMethods:        []string{"header"},
 	}
 }

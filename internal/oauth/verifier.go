@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,10 +62,8 @@ type Grant struct {
 
 // A Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
-	issuer    string
+	*Resource
 	audiences []string
-	profiles  map[string][]string
-	scopes    []string // that grant profiles, sorted
 	now       func() time.Time
 	keys      *keyring
 }
@@ -78,10 +75,8 @@ func New(c Config) (*Verifier, error) {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	v := &Verifier{
-		issuer:    c.Issuer,
+		Resource:  NewResource(c.Issuer, c.ScopeProfiles),
 		audiences: slices.Clone(c.Audiences),
-		profiles:  maps.Clone(c.ScopeProfiles),
-		scopes:    slices.Sorted(maps.Keys(c.ScopeProfiles)),
 		now:       c.Now,
 	}
 	if v.now == nil {

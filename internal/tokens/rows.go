@@ -58,7 +58,11 @@ func (s storeRows) ByHash(ctx context.Context, hash string) (r Token, now time.T
 		return s.store.Row(ctx, "SELECT "+tokenColumns+", {{now}} FROM token WHERE hash = $1", []any{hash}, into...)
 	}, &ms)
 	if errors.Is(err, store.ErrNotFound) {
-		return Token{}, now, false, nil
+		r, now, err = s.grantedByHash(ctx, hash)
+		if errors.Is(err, store.ErrNotFound) {
+			return Token{}, now, false, nil
+		}
+		return r, now, err == nil, err
 	}
 	return r, store.FromMillis(ms), err == nil, err
 }
@@ -84,19 +88,24 @@ func (s storeRows) Add(ctx context.Context, r Token, first bool) (added bool, cr
 		if err != nil {
 			return err
 		}
-		profiles, err := store.ToJSON(r.Profiles, len(r.Profiles) == 0)
-		if err != nil {
-			return err
-		}
-		n, err := t.Exec(`INSERT INTO token (hash, id, name, profiles, approve, agent, usr, workspace, created, expires,
-			provider, chat, peer_kind, topic, structured)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING`,
-			r.Hash, r.ID, r.Name, profiles, r.Approve, r.Agent, r.User, r.Workspace, now, store.Millis(r.Expires),
-			r.Provider, r.Chat, r.PeerKind, r.Topic, r.Structured)
+		n, err := insert(t, r, now)
 		added, created = n > 0, store.FromMillis(now).UTC()
 		return err
 	})
 	return added, created, err
+}
+
+// insert inserts the row of a token, unless there is one with its hash or id. now is its creation.
+func insert(t *store.Tx, r Token, now int64) (n int64, err error) {
+	profiles, err := store.ToJSON(r.Profiles, len(r.Profiles) == 0)
+	if err != nil {
+		return 0, err
+	}
+	return t.Exec(`INSERT INTO token (hash, id, name, profiles, approve, agent, usr, workspace, created, expires,
+		provider, chat, peer_kind, topic, structured)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING`,
+		r.Hash, r.ID, r.Name, profiles, r.Approve, r.Agent, r.User, r.Workspace, now, store.Millis(r.Expires),
+		r.Provider, r.Chat, r.PeerKind, r.Topic, r.Structured)
 }
 
 func (s storeRows) Revoke(ctx context.Context, id string) error {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/login"
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -24,6 +25,7 @@ type Identities struct {
 	Table    *tokens.Table
 	Listed   atomic.Pointer[map[string]config.Token] // changes with the settings
 	oauth    *oauth.Verifier                         // nil without an issuer
+	login    *login.Server                           // nil without an own login
 	resource string                                  // URL of the MCP endpoint
 	metadata string                                  // URL of its metadata
 }
@@ -109,15 +111,32 @@ func (i *Identities) Challenge() *server.Challenge {
 
 // Forbidden returns the response to a valid token that may not use a profile.
 func (i *Identities) Forbidden(profile string) *server.Challenge {
-	if i.oauth == nil {
+	advice := i.advice()
+	if advice == nil {
 		return &server.Challenge{Status: http.StatusForbidden, Reason: "this token may not use that profile"}
 	}
-	return i.challenge(i.oauth.NeedProfile(profile))
+	return i.challenge(advice.NeedProfile(profile))
+}
+
+// advice returns how clients get a token by logging in, or nil if they cannot. Each scope of the own login
+// is the name of a profile.
+func (i *Identities) advice() *oauth.Resource {
+	switch {
+	case i.oauth != nil:
+		return i.oauth.Resource
+	case i.login == nil:
+		return nil
+	}
+	scopes := map[string][]string{}
+	for _, name := range i.login.Scopes() {
+		scopes[name] = []string{name}
+	}
+	return oauth.NewResource(i.login.Issuer(), scopes)
 }
 
 func (i *Identities) challenge(err error) *server.Challenge {
-	if i.oauth != nil {
-		status, header := i.oauth.Challenge(err, i.metadata)
+	if advice := i.advice(); advice != nil {
+		status, header := advice.Challenge(err, i.metadata)
 		return &server.Challenge{Status: status, Header: header, Reason: i.reason(status, err), Cause: err}
 	}
 	header := `Bearer realm="mcp-tools"`
@@ -141,7 +160,7 @@ func (i *Identities) reason(status int, err error) string {
 	if err != nil {
 		problem = "the token is not valid here: it is unknown, expired, revoked, or for another server"
 	}
-	if i.oauth != nil {
+	if i.advice() != nil {
 		source = "the issuer of this server's tokens is in " + i.metadata
 	}
 	return problem + "; send one as Authorization: Bearer; " + source
@@ -149,10 +168,11 @@ func (i *Identities) reason(status int, err error) string {
 
 // Metadata returns the OAuth protected-resource document, nil without OAuth.
 func (i *Identities) Metadata() []byte {
-	if i.oauth == nil {
+	advice := i.advice()
+	if advice == nil {
 		return nil
 	}
-	doc, err := json.Marshal(i.oauth.Metadata(i.resource))
+	doc, err := json.Marshal(advice.Metadata(i.resource))
 	if err != nil { // impossible: it has only strings and lists of strings
 		return nil
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/today"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/users"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/internal/verdict"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -96,6 +97,9 @@ func (e *Env) Rooms() []*room.Room {
 		tokens.Room(tokens.Setup{
 			Profiles: e.profiles, Workspace: WorkspaceDir, URL: e.publicURL, Env: config.EnvToken,
 			Listed: func() int { return len(e.settings().Connections.Tokens) },
+		}),
+		users.Room(users.Setup{
+			Profiles: e.profiles, Workspace: WorkspaceDir, Origin: func() string { return loginOrigin(e.settings()) },
 		}),
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/login"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -90,6 +91,9 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openLogin(ids, base); err != nil {
+		return err
+	}
 	hosts, origins := allowedSites(c.AllowedHosts)
 	hosts = append(hosts, hostOf(endpoint))
 	stopMetrics, err := a.serveMetrics(hosts, origins)
@@ -113,6 +117,9 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: origins,
+	}
+	if ids.login != nil {
+		h.Login, h.Logs = ids.login, login.Serves
 	}
 	h.Verbs = a.operatorVerbs(h)
 	return h.Serve(ctx, listener)
