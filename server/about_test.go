@@ -41,3 +41,17 @@ func TestAuditSaysWhatCallsAreAbout(t *testing.T) {
 		t.Errorf("without the setting %q is recorded", got)
 	}
 }
+
+// TestRecordedResults has the beginning of results in the audit log, scrubbed, if the operator wants it.
+func TestRecordedResults(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		b := newTestServer(t, func(c *Config) { c.Settings.AuditResults = wanted })
+		callTool(t, b, "long", `{"n":200}`)
+		callTool(t, b, "leaks", `{}`)
+		for _, e := range b.audit.all() {
+			if (e.Head != "") != wanted || len(e.Head) > maxAuditHead+8 || strings.Contains(e.Head, plantedKey()) {
+				t.Errorf("wanted %t: %q", wanted, e.Head)
+			}
+		}
+	}
+}

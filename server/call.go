@@ -108,6 +108,9 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 		res = c.noteAge(res, a.age)
 	}
 	end.size = res.Size()
+	if c.now.AuditResults {
+		end.head = text.Clip(res.Text(), maxAuditHead)
+	}
 	if res.Task != nil {
 		res.Task = c.begunTask(a.tool, res.Task, res.Text())
 	}

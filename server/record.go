@@ -76,6 +76,7 @@ type outcome struct {
 	name    string // "ok", "cached", "asked", or the kind of the failure
 	kind    tool.Kind
 	end     string         // tool.Result.End
+	head    string         // of the text of the result, if it is recorded
 	size    int            // bytes of the result
 	digest  digest         // of the result
 	repeats int            // equal results in a row, if the model was advised
@@ -125,6 +126,9 @@ func (c *call) entry(a attempt) audit.Record {
 // wants them.
 const maxAuditArgs = 500
 
+// maxAuditHead bounds the beginning of a result that the audit log keeps, if the operator wants it.
+const maxAuditHead = 500
+
 // recordIntent records a call that may change something before it runs, so that
 // it is recorded even if this process dies in the middle of it.
 func (c *call) recordIntent(ctx context.Context, a attempt) error {
@@ -144,7 +148,7 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 	duration := time.Since(c.start)
 	r.Duration = float64(duration) / float64(time.Millisecond)
 	r.Outcome, r.Bytes, r.ResultDigest, r.Repeats = o.name, int64(o.size), o.digest.String(), o.repeats
-	r.End = c.server.scrub.Text(o.end)
+	r.End, r.Head = c.server.scrub.Text(o.end), o.head
 	for _, n := range o.removed {
 		r.Redactions += n
 	}

@@ -86,6 +86,7 @@ type Settings struct {
 	ApprovalWait    Wait
 	AuditAbout      bool // record the first line of the argument that a call is about, not only the digest of all
 	AuditArgs       bool // record the beginning of all arguments, too
+	AuditResults    bool // record the beginning of results
 	Cache           Cache
 }
 

@@ -49,6 +49,7 @@ type Record struct {
 	ResultDigest string  `json:"result_digest,omitzero"`
 	About        string  `json:"about,omitzero"` // first line of the argument that the call is about
 	ArgsShape    string  `json:"args,omitzero"`
+	Head         string  `json:"head,omitzero"`  // beginning of the result, if the operator wants it
 	End          string  `json:"end,omitzero"`   // how its work ended, if that is not the outcome: exit code 1
 	Bytes        int64   `json:"bytes,omitzero"` // of the result
 	Redactions   int     `json:"redactions,omitzero"`

@@ -11,6 +11,7 @@ import (
 type Settings struct {
 	MaxAge    time.Duration `yaml:"max_age" restart:"true" default:"90d" min:"0" max:"36500d"`
 	Arguments string        `yaml:"arguments" default:"about" enum:"digest,about,shape"`
+	Results   string        `yaml:"results" default:"digest" enum:"digest,head"`
 }
 
 //go:embed settings.txt

@@ -308,8 +308,10 @@ func (c *recent) drop() {
 // callData is one call, with the records of it and of the calls that it made.
 type callData struct {
 	ID   string
-	Main audit.Row
+	Main *audit.Row
 	Rows []audit.Row
+	// Policy is why the policy decides like that about such a call now; nil if that is not known.
+	Policy *note
 }
 
 // around is how long before and after its time the records of a call are looked for.
@@ -321,13 +323,13 @@ func showCall(r *Request) (any, error) {
 	if at, err := time.Parse(time.RFC3339, r.URL.Query().Get("at")); err == nil {
 		since, until = at.Add(-around), at.Add(around)
 	}
-	d := callData{ID: id}
+	d := callData{ID: id, Main: new(audit.Row)}
 	if !r.Store().Missing() {
 		_, err := audit.NewDB(r.Store()).Between(r.Context(), since, until, func(row *audit.Row) error {
 			if (row.Call == id || row.Parent == id) && len(d.Rows) < pageSize {
 				d.Rows = append(d.Rows, *row)
 				if row.Call == id {
-					d.Main = *row
+					*d.Main = *row
 				}
 			}
 			return nil
@@ -339,6 +341,17 @@ func showCall(r *Request) (any, error) {
 	if len(d.Rows) == 0 {
 		return nil, tool.Errorf(tool.NotFound, "the audit log has no call %q in these days", id).
 			Try("mcp-tools audit tail --call finds older ones")
+	}
+	if d.Main.Kind == "" && d.Main.Verdict != "" {
+		args := map[string]any{"tool": d.Main.Tool}
+		for name, value := range map[string]string{"agent": d.Main.Agent, "user": d.Main.User, "profile": d.Main.Profile} {
+			if value != "" {
+				args[name] = value
+			}
+		}
+		if result, _, err := r.Call("policy", "explain", args); err == nil { // the tool may be gone
+			d.Policy = noteOf(result, false)
+		}
 	}
 	return d, nil
 }

@@ -370,7 +370,7 @@ func TestHostileTexts(t *testing.T) {
 		records = append(records, audit.Record{
 			Phase: audit.Done, Call: fmt.Sprint("c", i), Parent: p, Kind: []string{p, ""}[i%2], Tool: p, Alias: p, Agent: p, User: p, Session: p,
 			Transport: p, Profile: p, Risk: p, Verdict: p, Approval: p, Outcome: p, ArgsDigest: p, ResultDigest: p, About: p, ArgsShape: p,
-			Error: p, Trace: p, End: p, Tokens: 1, Cost: 1,
+			Error: p, Trace: p, End: p, Head: p, Tokens: 1, Cost: 1,
 		})
 		if i%8 == 0 {
 			pages = append(pages, "calls/"+fmt.Sprint("c", i))

@@ -363,6 +363,7 @@ func serverSettings(c Settings, compiled *policy.Policy) server.Settings {
 		ApprovalWait: server.Wait(c.Approvals.Wait),
 		AuditAbout:   c.Audit.Arguments != "digest",
 		AuditArgs:    c.Audit.Arguments == "shape",
+		AuditResults: c.Audit.Results == "head",
 		Cache:        server.Cache{For: c.Cache.Tools, Bytes: int64(c.Cache.Bytes)},
 		Limits: server.Limits{
 			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst), PerHour: l.CallsPerHour,
