@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/server/identity"
+
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
@@ -90,8 +92,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := &app.Identities{Table: table}
-	ids.Listed.Store(new(map[string]config.Token))
+	ids := &identity.Sources{Table: table, Listed: func() map[string]config.Token { return nil }}
 	web := httptest.NewServer((&server.HTTP{
 		Server: s, Identities: ids, Approvals: app.ServeApprovals(d), Base: server.Access{
 			Caller: tool.Caller{Workspace: p.dir},

@@ -22,7 +22,7 @@ func TestArchitecturePageNamesEveryDirectory(t *testing.T) {
 		named[match[1]] = true
 	}
 	there := map[string]bool{}
-	for _, pattern := range []string{"../../*", "../../internal/*", "../../tools/*", "../../*/*/*", "../../*/*/*/*"} {
+	for _, pattern := range []string{"../../*", "../../*/*", "../../internal/*", "../../tools/*", "../../*/*/*", "../../*/*/*/*"} {
 		found, _ := filepath.Glob(pattern)
 		for _, path := range found {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -3,16 +3,14 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/mcp-tools/mcp-tools/server/identity"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
-	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
@@ -22,7 +20,6 @@ import (
 // openAgents opens the engine of subagents. It works when the server does.
 func (a *App) openAgents(context.Context) error {
 	c := a.loaded.Config
-	a.listed.Store(&c.Connections.Tokens)
 	limits, err := subagentLimits(c.Subagents)
 	if err != nil {
 		return err
@@ -94,34 +91,13 @@ func subagentLimits(c agents.SubagentSettings) (agents.Limits, error) {
 	}, nil
 }
 
-// revoked returns why the token of a grant is no longer valid for it, or "". Tokens of an OAuth
-// issuer are valid until they expire: the issuer does not say more.
+// revoked returns why the token of a grant is no longer valid for it, or "".
 func (a *App) revoked(ctx context.Context, g tool.Grant) (reason string, err error) {
-	if name, found := strings.CutPrefix(g.Token, "settings:"); found {
-		return narrowed(*a.listed.Load(), name, g), nil
-	}
-	if id, found := strings.CutPrefix(g.Token, "token:"); found {
-		return tokens.Revoked(ctx, a.store, id)
-	}
-	return "", nil
+	return identity.Revoked(ctx, a.store, a.listed(), g)
 }
 
-// narrowed compares a grant with its token in the current settings. It returns why the token no longer covers
-// the grant, or "" if it does.
-func narrowed(listed map[string]config.Token, name string, g tool.Grant) string {
-	t, ok := listed[name]
-	profile := g.Caller.Profile
-	if len(g.Within) > 0 { // the first one has the token
-		profile = g.Within[0].Profile
-	}
-	switch {
-	case !ok:
-		return "is no longer in the settings"
-	case !slices.Contains(t.Profiles, profile) && !slices.Contains(t.Profiles, policy.AnyProfile):
-		return fmt.Sprintf("may no longer use the profile %q", profile)
-	}
-	return ""
-}
+// listed returns the tokens of the settings that are in force.
+func (a *App) listed() map[string]config.Token { return a.inForce().Config.Connections.Tokens }
 
 // subagentSessions shows subagents as sessions.
 type subagentSessions struct{ engine *agents.Engine }

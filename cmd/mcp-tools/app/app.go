@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/blob"
@@ -84,7 +86,8 @@ type App struct {
 	Server *server.Server
 
 	env          *Env
-	loaded       *Loaded
+	loaded       *Loaded                // the settings of the start
+	current      atomic.Pointer[Loaded] // those in force, see inForce
 	data         string
 	level        *slog.LevelVar
 	log          *slog.Logger
@@ -107,7 +110,6 @@ type App struct {
 	audit        *audit.Log
 	inbox        *inbox.Inbox
 	sessions     *sessions.Sessions
-	visibility   atomic.Pointer[sessions.Visibility] // of sessions for each other
 	skillDirs    []skills.Dir
 	files        *workspace.Workspace
 	skills       *skills.Library
@@ -137,8 +139,7 @@ type App struct {
 	orders       *orders.Orders
 	accounts     *messaging.Accounts // channels to people
 	outbox       *messaging.Outbox
-	inbound      *inbound.Inbound                        // nil without channels
-	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
+	inbound      *inbound.Inbound // nil without channels
 	questions    *questions.Questions
 	custom       customTools
 	plugins      livePlugins
@@ -163,6 +164,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		}
 		return nil, err
 	}
+	a.current.Store(a.loaded)
 	if a.data, err = e.DataDir(); err != nil {
 		return nil, err
 	}
@@ -256,7 +258,7 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	}
 	a.onClose(collector.Close)
 	a.calls, err = telemetry.New(telemetry.Config{
-		Version: Version(), Commit: Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
+		Version: version.String(), Commit: version.Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
 		Metrics: a.loaded.Config.Server.Metrics != "",
 		Traces:  telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, HTTP: collector},
 	})
@@ -280,7 +282,7 @@ const maxAuditRecords = 2_500_000
 func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
 	a.audit, err = audit.Open(audit.Options{
-		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: Version(),
+		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: version.String(),
 		MaxAge: c.MaxAge, MaxRecords: maxAuditRecords, Logger: a.log,
 	})
 	if err != nil {
@@ -331,7 +333,7 @@ func (a *App) openServer(context.Context) (err error) {
 	a.live.mu.Lock() // the bridge may find tools at this moment
 	defer a.live.mu.Unlock()
 	a.Server, err = server.New(server.Config{
-		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
+		Name: "mcp-tools", Title: "MCP Tools", Version: version.String(), Instructions: text,
 		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready,
 		AuditLog:  a.audit,
 		Results:   a.results,

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
@@ -71,7 +73,7 @@ func (p bridgeParts) options() bridge.Options {
 	vault := bridgeVault{p.env, p.loaded.Config}
 	return bridge.Options{
 		Scrub: p.scrub.JSON, Store: p.store, Settings: p.loaded.Config.MCPServers,
-		Dir: filepath.Join(p.data, "mcp"), Transport: p.transport, Version: Version(), Log: p.log,
+		Dir: filepath.Join(p.data, "mcp"), Transport: p.transport, Version: version.String(), Log: p.log,
 		PublicURL: p.loaded.Config.Server.PublicURL, Vault: vault,
 		Mask: func(name string, values ...string) {
 			values = slices.DeleteFunc(values, func(v string) bool { return v == "" })

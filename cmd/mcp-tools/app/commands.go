@@ -107,7 +107,7 @@ func (a *App) openCommands(context.Context) error {
 	}
 	a.network = &network.Access{
 		Settings: c.Sandbox, Data: a.data, Own: a.ownPorts(), Profile: a.autonomyOf, Scrub: a.scrub.Text, Log: a.log,
-		Asking:  func() approvals.Settings { return a.loaded.Config.Approvals },
+		Asking:  func() approvals.Settings { return a.inForce().Config.Approvals },
 		Running: func(c tool.Caller) []sandbox.Status { return a.commands.Running(c) },
 	}
 	caches := filepath.Join(a.data, "caches")

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+	"github.com/mcp-tools/mcp-tools/server/identity"
+
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/console"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
@@ -46,7 +49,7 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 	return e.WithStore(func(s *store.Store) error {
 		c := loaded.Config.Audit
 		log, err := audit.Open(audit.Options{
-			DB: audit.NewDB(s), Dir: data, Full: loaded.Config.Store.Sync == "full", Version: Version(), MaxAge: c.MaxAge,
+			DB: audit.NewDB(s), Dir: data, Full: loaded.Config.Store.Sync == "full", Version: version.String(), MaxAge: c.MaxAge,
 			MaxRecords: maxAuditRecords,
 		})
 		if err != nil {
@@ -67,7 +70,7 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 			Record: log.Append, Scrub: mask.Text, Hosts: []string{address, "localhost:" + port}, Log: quiet,
 			Health: e.health(), Chart: drawChart,
 		})
-		end, err := announceConsole(ctx, data, "http://"+address+"/")
+		end, err := console.Announce(ctx, data, "http://"+address+"/")
 		if err != nil { // another console is announced
 			end = func() {}
 		}
@@ -115,7 +118,7 @@ func serveConsole(ctx context.Context, page *console.Console, l net.Listener, ce
 const consoleGrace = 3 * time.Second
 
 // startConsole serves the console for operators with a token, if the settings have an address for it.
-func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tls.Config) (stop func(), err error) {
+func (a *App) startConsole(ctx context.Context, ids *identity.Sources, certificate *tls.Config) (stop func(), err error) {
 	c := a.loaded.Config.Console
 	if c.Listen == "" {
 		return func() {}, nil
@@ -149,7 +152,7 @@ func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tl
 	a.log.Info("serving the console", "url", base)
 	unannounce := func() {}
 	if c.URL != "" || netaddr.IsLoopbackAddress(address) { // people can open it
-		if unannounce, err = announceConsole(ctx, a.data, base); err != nil {
+		if unannounce, err = console.Announce(ctx, a.data, base); err != nil {
 			a.log.Warn("clients are not sent to this console: another one is there", "err", err)
 			unannounce = func() {}
 		}
@@ -192,7 +195,7 @@ func drawChart(kind string, labels []string, series []console.Series) ([]byte, e
 }
 
 // approver returns the person with a token that decides approvals.
-func approver(ctx context.Context, ids *Identities, token string) (room.Person, error) {
+func approver(ctx context.Context, ids *identity.Sources, token string) (room.Person, error) {
 	who, err := ids.Identify(ctx, token)
 	if refused := (*server.Challenge)(nil); errors.As(err, &refused) {
 		return room.Person{}, tool.Errorf(tool.Refused, "the token is not valid").

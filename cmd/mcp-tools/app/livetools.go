@@ -1,10 +1,11 @@
 package app
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/console"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -16,7 +17,6 @@ import (
 type liveTools struct {
 	mu       sync.Mutex // held while settings or tools are put in force
 	bySource map[string][]tool.Tool
-	settings *Loaded // that are in force; nil: those of the start
 }
 
 // SetTools replaces the tools of a source, such as the bridge, and notifies the clients whose
@@ -88,8 +88,8 @@ func (a *App) joinTools() error {
 	return nil
 }
 
-// inForce returns the settings that count now.
-func (a *App) inForce() *Loaded { return cmp.Or(a.live.settings, a.loaded) }
+// inForce returns the settings that count now. A reload replaces them as a whole.
+func (a *App) inForce() *Loaded { return a.current.Load() }
 
 // putInForce gives the server the tools and the rules.
 func (a *App) putInForce() error { return a.Server.Apply(a.settings()) }
@@ -100,3 +100,6 @@ func (a *App) settings() server.Settings {
 	s.Tools = a.set
 	return s
 }
+
+// questionPage returns the address of the page of a question, or of all questions for "". Without a console it returns "".
+func (a *App) questionPage(id string) string { return console.QuestionPage(a.data, id) }

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/internal/console"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/login"
 	"github.com/mcp-tools/mcp-tools/internal/users"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/server/identity"
 )
 
 // loginOrigin returns the origin of the server's own login, or "" if the settings have none.
@@ -23,7 +26,7 @@ func loginOrigin(c Settings) string {
 }
 
 // openLogin opens the server's own login if the settings have one, for callers of base.
-func (a *App) openLogin(ids *Identities, base server.Access) error {
+func (a *App) openLogin(ids *identity.Sources, base server.Access) error {
 	origin := loginOrigin(a.loaded.Config)
 	if origin == "" {
 		return nil
@@ -32,14 +35,14 @@ func (a *App) openLogin(ids *Identities, base server.Access) error {
 	if err != nil {
 		return err
 	}
-	web, err := egress.NewClient(egress.ClientOptions{Proxy: proxy, Agent: "mcp-tools/" + Version()})
+	web, err := egress.NewClient(egress.ClientOptions{Proxy: proxy, Agent: "mcp-tools/" + version.String()})
 	if err != nil {
 		return err
 	}
 	a.onClose(web.Close)
 	slog.SetDefault(slog.New(onlyErrors{a.log.Handler()})) // the library of the login logs there, a line for each request
-	ids.login = login.New(login.Options{
-		DB: a.store, Endpoint: ids.resource, Web: web, Workspace: base.Caller.Workspace,
+	ids.Login = login.New(login.Options{
+		DB: a.store, Endpoint: ids.Endpoint, Web: web, Workspace: base.Caller.Workspace,
 		Users: users.New(users.Options{
 			DB: a.store, Seal: vaultSealer{a.vault}, Origin: func() string { return origin },
 		}),

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/tools/media/orders"
@@ -87,7 +89,26 @@ func serviceOptions(c Settings, limits egress.Limits, urls ...string) (egress.Cl
 		}
 	}
 	return egress.ClientOptions{
-		Proxy: proxy, Agent: "mcp-tools/" + Version(), Limits: limits,
+		Proxy: proxy, Agent: "mcp-tools/" + version.String(), Limits: limits,
 		Rules: func(string) (egress.Rules, error) { return rules, nil },
 	}, err
+}
+
+// LatestRelease asks the URL of the settings for the newest release.
+func (e *Env) LatestRelease(ctx context.Context) (version.Latest, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return version.Latest{}, err
+	}
+	from := loaded.Config.Upgrade.URL
+	if from == "" {
+		return version.Latest{}, Usagef("upgrade.url is not set, so no release can be looked up; set it to the address of " +
+			"latest.json of the releases, or of GitHub's releases/latest")
+	}
+	client, err := ServiceClient(loaded.Config, egress.Limits{}, from)
+	if err != nil {
+		return version.Latest{}, err
+	}
+	defer client.Close()
+	return version.AskLatest(ctx, client, from)
 }

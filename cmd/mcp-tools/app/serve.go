@@ -15,12 +15,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/server/identity"
+
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/login"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
-	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -49,7 +50,7 @@ func (a *App) ServeJobs(ctx context.Context) error {
 		return err
 	}
 	defer a.startBackground(ctx)()
-	defer a.watch(ctx, nil)()
+	defer a.watch(ctx)()
 	a.log.Info("running jobs")
 	defer a.ready(ctx)()
 	<-ctx.Done()
@@ -61,7 +62,7 @@ func (a *App) serveStdio(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop := a.watch(ctx, nil)
+	stop := a.watch(ctx)
 	defer stop()
 	if terminal.IsTerminal(a.env.In) {
 		fmt.Fprintln(a.env.Err, stdioOnTerminal)
@@ -106,7 +107,7 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	defer stopConsole()
-	stop := a.watch(ctx, func(l *Loaded) { ids.Listed.Store(&l.Config.Connections.Tokens) })
+	stop := a.watch(ctx)
 	defer stop()
 	a.warnExposed(listener.Addr())
 	a.log.Info("serving", "url", endpoint)
@@ -118,8 +119,8 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: origins,
 	}
-	if ids.login != nil {
-		h.Login, h.Logs = ids.login, login.Serves
+	if ids.Login != nil {
+		h.Login, h.Logs = ids.Login, login.Serves
 	}
 	h.Verbs = a.operatorVerbs(h)
 	return h.Serve(ctx, listener)
@@ -201,24 +202,17 @@ func hostOf(endpoint string) string {
 
 // identities opens all sources of tokens. If there is none, it makes a first token
 // and prints it.
-func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, err error) {
-	c := a.loaded.Config.Connections
-	table := tokens.New(tokens.Options{DB: a.store, Log: a.log})
-	a.onClose(table.Close)
-	base := strings.TrimSuffix(endpoint, "/mcp")
-	ids := &Identities{Table: table, resource: endpoint, metadata: base + "/.well-known/oauth-protected-resource/mcp"}
-	ids.Listed.Store(&c.Tokens)
-	if c.OAuth.Issuer != "" {
-		ids.oauth, err = newVerifier(c.OAuth, endpoint)
-		if err != nil {
-			return nil, err
-		}
-		a.onClose(func() error { ids.oauth.Close(); return nil })
+func (a *App) identities(ctx context.Context, endpoint string) (*identity.Sources, error) {
+	ids := &identity.Sources{Table: tokens.New(tokens.Options{DB: a.store, Log: a.log}), Listed: a.listed, Endpoint: endpoint}
+	a.onClose(ids.Table.Close)
+	if err := ids.WithOAuth(a.loaded.Config.Connections.OAuth); err != nil {
+		return nil, err
 	}
-	if len(c.Tokens) > 0 || ids.oauth != nil {
+	a.onClose(ids.Close)
+	if ids.Any() {
 		return ids, nil
 	}
-	first, created, err := table.EnsureFirst(ctx, tokens.Token{
+	first, created, err := ids.Table.EnsureFirst(ctx, tokens.Token{
 		Name: "first", Profiles: []string{policy.AnyProfile}, User: SystemUser(),
 	})
 	if err != nil {
@@ -230,20 +224,6 @@ func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, e
 			endpoint, first.Reveal())
 	}
 	return ids, nil
-}
-
-func newVerifier(c config.OAuth, endpoint string) (*oauth.Verifier, error) {
-	audience := c.Audience
-	if audience == "" {
-		audience = endpoint
-	}
-	v, err := oauth.New(oauth.Config{
-		Issuer: c.Issuer, Audiences: []string{audience}, ScopeProfiles: c.Scopes,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connections.oauth: %w", err)
-	}
-	return v, nil
 }
 
 func (a *App) certificate() (*tls.Config, error) {
@@ -292,7 +272,7 @@ func (a *App) serveMetrics(hosts, origins []string) (stop func(), err error) {
 // watch reloads the settings when their file changes or on SIGHUP. A file with
 // mistakes changes nothing; the log has the mistakes. A file that callers may be able
 // to change is not read again.
-func (a *App) watch(ctx context.Context, more func(*Loaded)) (stop func()) {
+func (a *App) watch(ctx context.Context) (stop func()) {
 	if dir := a.writableSettings(); dir != "" {
 		if file := a.loaded.Files()[0]; exists(file) {
 			a.log.Warn("the settings file is in a directory that callers can write to, so changes of it count only after "+
@@ -307,7 +287,7 @@ func (a *App) watch(ctx context.Context, more func(*Loaded)) (stop func()) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		config.Watcher[Settings]{
-			Apply: func(l *Loaded) error { return a.apply(l, more) }, Again: hangup,
+			Apply: a.apply, Again: hangup,
 			Report: func(err error) { a.calls.Reload(err == nil) }, Log: a.log,
 		}.Watch(ctx, a.loaded)
 	})
@@ -321,7 +301,7 @@ func (a *App) watch(ctx context.Context, more func(*Loaded)) (stop func()) {
 
 // apply puts new settings in force. If a step fails, the policy, the rules and
 // the limits are still the old ones, and at most more is masked than before.
-func (a *App) apply(l *Loaded, more func(*Loaded)) error {
+func (a *App) apply(l *Loaded) error {
 	a.live.mu.Lock()
 	defer a.live.mu.Unlock()
 	next, err := compileRules(l, a.catalogue, a.ownPaths(), a.log)
@@ -344,13 +324,8 @@ func (a *App) apply(l *Loaded, more func(*Loaded)) error {
 		return err
 	}
 	a.rules.current.Store(next)
-	a.live.settings = l
-	a.listed.Store(&l.Config.Connections.Tokens)
-	a.visibility.Store(&l.Config.Sessions.Visibility)
+	a.current.Store(l)
 	a.web.client.Renew()
 	a.revocations.soon() // a profile or a token may have gone
-	if more != nil {
-		more(l)
-	}
 	return nil
 }

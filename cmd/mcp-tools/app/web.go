@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
@@ -69,7 +71,7 @@ func (a *App) openWeb(context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent := "mcp-tools/" + Version()
+	agent := "mcp-tools/" + version.String()
 	o.client, err = egress.NewClient(egress.ClientOptions{
 		Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent, Own: a.ownDial,
 	})

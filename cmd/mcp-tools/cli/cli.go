@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -92,7 +94,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
   mcp-tools call datetime timezone=Asia/Tokyo
   mcp-tools ui                               see and decide in a browser
   mcp-tools doctor                           find out what does not work, and why`,
-		Version:       app.Version(),
+		Version:       version.String(),
 		Args:          noCommand,
 		RunE:          serve.RunE,
 		SilenceErrors: true,

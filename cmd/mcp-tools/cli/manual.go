@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/version"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,7 +53,7 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // manualPage returns the page of a command in the macros of man(7).
 func manualPage(cmd *cobra.Command) []byte {
 	var b bytes.Buffer
-	release := app.ThisRelease()
+	release := version.This()
 	fmt.Fprintf(&b, ".TH %s 1 %q %q %q\n", strings.ToUpper(pageName(cmd)), release.Date, "mcp-tools "+release.Version,
 		"User Commands")
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", pageName(cmd), roff(cmd.Short))

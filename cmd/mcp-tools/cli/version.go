@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/version"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +18,7 @@ func (a *CLI) versionCommand() *cobra.Command {
   mcp-tools version --output json`,
 		Args: takes(),
 		RunE: func(*cobra.Command, []string) error {
-			r := app.ThisRelease()
+			r := version.This()
 			return a.show(r, func(w io.Writer) error {
 				_, err := fmt.Fprintln(w, r)
 				return err

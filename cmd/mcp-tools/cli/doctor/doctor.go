@@ -7,6 +7,8 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -48,7 +50,7 @@ func (c *checkup) fail(check, advice, format string, args ...any) {
 
 // examine runs all checks, in the order of the report.
 func (c *checkup) examine() {
-	c.ok("version", "%s", app.ThisRelease())
+	c.ok("version", "%s", version.This())
 	c.checkTerminal()
 	c.checkSettings()
 	c.checkData()

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/version"
+
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -128,7 +129,7 @@ func TryURL(ctx context.Context, address, token string) (count int, took time.Du
 		header.Set("Authorization", "Bearer "+token)
 	}
 	begin := time.Now()
-	conn, err := upstream.Dial(ctx, upstream.Client{Name: "mcp-tools doctor", Version: app.ThisRelease().Version},
+	conn, err := upstream.Dial(ctx, upstream.Client{Name: "mcp-tools doctor", Version: version.This().Version},
 		upstream.HTTP{URL: address, Header: header, Transport: http.DefaultTransport}, false)
 	if err != nil {
 		return 0, 0, fmt.Errorf("connecting to %s: %w", address, err)

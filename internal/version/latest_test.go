@@ -1,4 +1,4 @@
-package app
+package version
 
 import (
 	"fmt"
@@ -27,13 +27,9 @@ func TestLatestRelease(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	env := func(path string) *Env {
-		return &Env{Getenv: func(key string) string {
-			return map[string]string{"MCP_TOOLS_UPGRADE_URL": path, "HOME": t.TempDir()}[key]
-		}}
-	}
-	got, err := env(srv.URL + "/latest.json").LatestRelease(t.Context())
-	want := Latest{Version(), "v99.1.0", "https://host.example.com/v99.1.0", true}
+	client := newTestClient(t, srv.URL)
+	got, err := AskLatest(t.Context(), client, srv.URL+"/latest.json")
+	want := Latest{String(), "v99.1.0", "https://host.example.com/v99.1.0", true}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
@@ -41,9 +37,8 @@ func TestLatestRelease(t *testing.T) {
 		srv.URL + "/page":    "is no release",
 		srv.URL + "/other":   "has no tag_name",
 		srv.URL + "/missing": "the status 404",
-		"":                   "upgrade.url is not set",
 	} {
-		if _, err := env(path).LatestRelease(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := AskLatest(t.Context(), client, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", path, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package app
+package console
 
 import (
 	"os"
@@ -13,42 +13,41 @@ func TestAnnouncedConsole(t *testing.T) {
 	if err := os.Chmod(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := announcedConsole(data); got != "" {
+	if got := Announced(data); got != "" {
 		t.Errorf("before there is one: %q", got)
 	}
-	a := &App{data: data}
 	for _, address := range []string{"http://127.0.0.1:8090/", "https://console.example.com"} {
-		end, err := announceConsole(t.Context(), data, address)
+		end, err := Announce(t.Context(), data, address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := strings.TrimSuffix(address, "/") + "/"
-		if got := announcedConsole(data); got != want || a.questionPage("") != want ||
-			a.questionPage("abcd") != want+"questions/abcd" {
+		if got := Announced(data); got != want || QuestionPage(data, "") != want ||
+			QuestionPage(data, "abcd") != want+"questions/abcd" {
 			t.Errorf("%s is announced as %q", address, got)
 		}
-		if _, err := announceConsole(t.Context(), data, "http://127.0.0.1:1/"); err == nil {
+		if _, err := Announce(t.Context(), data, "http://127.0.0.1:1/"); err == nil {
 			t.Error("two consoles are announced")
 		}
 		end()
-		if got := a.questionPage("abcd"); got != "" {
+		if got := QuestionPage(data, "abcd"); got != "" {
 			t.Errorf("after its end: %q", got)
 		}
 	}
 	// Its process was killed: the file is there, and no process holds the lock.
-	if err := os.WriteFile(filepath.Join(data, consoleFile), []byte("http://127.0.0.1:8090/"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, announcedFile), []byte("http://127.0.0.1:8090/"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := announcedConsole(data); got != "" {
+	if got := Announced(data); got != "" {
 		t.Errorf("of a dead process: %q", got)
 	}
 	for _, bad := range []string{"", "javascript:alert(1)", "file:///etc/passwd", "http://", "\x00", "127.0.0.1:80",
-		"http://" + strings.Repeat("x", maxConsole)} {
-		end, err := announceConsole(t.Context(), data, bad)
+		"http://" + strings.Repeat("x", maxAddress)} {
+		end, err := Announce(t.Context(), data, bad)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := announcedConsole(data); got != "" {
+		if got := Announced(data); got != "" {
 			t.Errorf("%.50q is announced as %q", bad, got)
 		}
 		end()

@@ -1,14 +1,23 @@
-package app
+// Package identity finds out who sends a request: it authenticates bearer tokens of the token table, of the settings and of an
+// OAuth issuer, and reports later whether they are still valid. Begin with Sources.
+package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
-	"sync/atomic"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/login"
@@ -19,19 +28,48 @@ import (
 
 var errNoToken = errors.New("the request has no bearer token")
 
-// Identities authenticates bearer tokens: those of the token table, those listed
+// Sources authenticate bearer tokens: those of the token table, those listed
 // in the settings, and those of an OAuth issuer.
-type Identities struct {
-	Table    *tokens.Table
-	Listed   atomic.Pointer[map[string]config.Token] // changes with the settings
-	oauth    *oauth.Verifier                         // nil without an issuer
-	login    *login.Server                           // nil without an own login
-	resource string                                  // URL of the MCP endpoint
-	metadata string                                  // URL of its metadata
+type Sources struct {
+	Table  *tokens.Table
+	Listed func() map[string]config.Token // of the settings that are in force
+	Login  *login.Server                  // nil without an own login
+	// Endpoint is the URL of the MCP endpoint.
+	Endpoint string
+
+	oauth    *oauth.Verifier // nil without an issuer
+	metadata string          // URL of its metadata
+}
+
+// WithOAuth adds an issuer, unless the settings name none.
+func (i *Sources) WithOAuth(c config.OAuth) error {
+	i.metadata = strings.TrimSuffix(i.Endpoint, "/mcp") + "/.well-known/oauth-protected-resource/mcp"
+	if c.Issuer == "" {
+		return nil
+	}
+	v, err := oauth.New(oauth.Config{
+		Issuer: c.Issuer, Audiences: []string{cmp.Or(c.Audience, i.Endpoint)}, ScopeProfiles: c.Scopes,
+	})
+	if err != nil {
+		return fmt.Errorf("connections.oauth: %w", err)
+	}
+	i.oauth = v
+	return nil
+}
+
+// Any reports whether there is a source of tokens beside the table.
+func (i *Sources) Any() bool { return i.oauth != nil || len(i.Listed()) > 0 }
+
+// Close ends the requests to the issuer.
+func (i *Sources) Close() error {
+	if i.oauth != nil {
+		i.oauth.Close()
+	}
+	return nil
 }
 
 // Identify authenticates a token with the source that can have issued it.
-func (i *Identities) Identify(ctx context.Context, token string) (server.Identity, error) {
+func (i *Sources) Identify(ctx context.Context, token string) (server.Identity, error) {
 	if tokens.Check(token) == nil {
 		t, err := i.Table.Authenticate(ctx, token)
 		if err != nil {
@@ -76,7 +114,7 @@ func named(who server.Identity) server.Identity {
 
 // refusal distinguishes a token that is not valid, which is the caller's problem,
 // from a token table that cannot be read, which is ours.
-func (i *Identities) refusal(err error) error {
+func (i *Sources) refusal(err error) error {
 	for _, known := range []error{tokens.ErrMalformed, tokens.ErrUnknown, tokens.ErrRevoked, tokens.ErrExpired} {
 		if errors.Is(err, known) {
 			return i.challenge(err)
@@ -87,10 +125,10 @@ func (i *Identities) refusal(err error) error {
 
 // fromSettings compares the token with every listed hash, so that the time does
 // not depend on which one matches.
-func (i *Identities) fromSettings(token string) (who server.Identity, found bool) {
+func (i *Sources) fromSettings(token string) (who server.Identity, found bool) {
 	sum := sha256.Sum256([]byte(token))
 	digest := []byte(hex.EncodeToString(sum[:]))
-	for name, t := range *i.Listed.Load() {
+	for name, t := range i.Listed() {
 		if subtle.ConstantTimeCompare(digest, []byte(t.Hash)) == 1 {
 			who, found = named(server.Identity{
 				ID: "settings:" + name, Agent: t.Agent, User: t.User, Workspace: t.Workspace, Profiles: t.Profiles,
@@ -103,14 +141,14 @@ func (i *Identities) fromSettings(token string) (who server.Identity, found bool
 }
 
 // Challenge returns the response to a request without a token.
-func (i *Identities) Challenge() *server.Challenge {
+func (i *Sources) Challenge() *server.Challenge {
 	c := i.challenge(nil)
 	c.Cause = errNoToken
 	return c
 }
 
 // Forbidden returns the response to a valid token that may not use a profile.
-func (i *Identities) Forbidden(profile string) *server.Challenge {
+func (i *Sources) Forbidden(profile string) *server.Challenge {
 	advice := i.advice()
 	if advice == nil {
 		return &server.Challenge{Status: http.StatusForbidden, Reason: "this token may not use that profile"}
@@ -120,21 +158,21 @@ func (i *Identities) Forbidden(profile string) *server.Challenge {
 
 // advice returns how clients get a token by logging in, or nil if they cannot. Each scope of the own login
 // is the name of a profile.
-func (i *Identities) advice() *oauth.Resource {
+func (i *Sources) advice() *oauth.Resource {
 	switch {
 	case i.oauth != nil:
 		return i.oauth.Resource
-	case i.login == nil:
+	case i.Login == nil:
 		return nil
 	}
 	scopes := map[string][]string{}
-	for _, name := range i.login.Scopes() {
+	for _, name := range i.Login.Scopes() {
 		scopes[name] = []string{name}
 	}
-	return oauth.NewResource(i.login.Issuer(), scopes)
+	return oauth.NewResource(i.Login.Issuer(), scopes)
 }
 
-func (i *Identities) challenge(err error) *server.Challenge {
+func (i *Sources) challenge(err error) *server.Challenge {
 	if advice := i.advice(); advice != nil {
 		status, header := advice.Challenge(err, i.metadata)
 		return &server.Challenge{Status: status, Header: header, Reason: i.reason(status, err), Cause: err}
@@ -149,7 +187,7 @@ func (i *Identities) challenge(err error) *server.Challenge {
 
 // reason returns the message to the client, which is the same for every invalid
 // token.
-func (i *Identities) reason(status int, err error) string {
+func (i *Sources) reason(status int, err error) string {
 	switch status {
 	case http.StatusForbidden:
 		return "this token may not use that profile"
@@ -167,14 +205,43 @@ func (i *Identities) reason(status int, err error) string {
 }
 
 // Metadata returns the OAuth protected-resource document, nil without OAuth.
-func (i *Identities) Metadata() []byte {
+func (i *Sources) Metadata() []byte {
 	advice := i.advice()
 	if advice == nil {
 		return nil
 	}
-	doc, err := json.Marshal(advice.Metadata(i.resource))
+	doc, err := json.Marshal(advice.Metadata(i.Endpoint))
 	if err != nil { // impossible: it has only strings and lists of strings
 		return nil
 	}
 	return doc
+}
+
+// Revoked returns why the token of a grant is no longer valid for it, or "". listed are the tokens of the settings. Tokens of
+// an OAuth issuer are valid until they expire: the issuer does not say more.
+func Revoked(ctx context.Context, s *store.Store, listed map[string]config.Token, g tool.Grant) (reason string, err error) {
+	if name, found := strings.CutPrefix(g.Token, "settings:"); found {
+		return narrowed(listed, name, g), nil
+	}
+	if id, found := strings.CutPrefix(g.Token, "token:"); found {
+		return tokens.Revoked(ctx, s, id)
+	}
+	return "", nil
+}
+
+// narrowed compares a grant with its token in the settings. It returns why the token no longer covers
+// the grant, or "" if it does.
+func narrowed(listed map[string]config.Token, name string, g tool.Grant) string {
+	t, ok := listed[name]
+	profile := g.Caller.Profile
+	if len(g.Within) > 0 { // the first one has the token
+		profile = g.Within[0].Profile
+	}
+	switch {
+	case !ok:
+		return "is no longer in the settings"
+	case !slices.Contains(t.Profiles, profile) && !slices.Contains(t.Profiles, policy.AnyProfile):
+		return fmt.Sprintf("may no longer use the profile %q", profile)
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package app
+package version
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
@@ -22,24 +21,10 @@ type Latest struct {
 	Newer   bool   `json:"newer"`
 }
 
-// LatestRelease asks the URL of the settings for the newest release. The response is that of
-// GitHub's releases/latest, of which tag_name and html_url are used.
-func (e *Env) LatestRelease(ctx context.Context) (Latest, error) {
-	loaded, err := e.Load()
-	if err != nil {
-		return Latest{}, err
-	}
-	from := loaded.Config.Upgrade.URL
-	if from == "" {
-		return Latest{}, Usagef("upgrade.url is not set, so no release can be looked up; set it to the address of " +
-			"latest.json of the releases, or of GitHub's releases/latest")
-	}
-	client, err := ServiceClient(loaded.Config, egress.Limits{}, from)
-	if err != nil {
-		return Latest{}, err
-	}
-	defer client.Close()
-	return askLatest(ctx, client, from, Version())
+// AskLatest asks a URL for the newest release, and compares it with the program. The response is that of GitHub's
+// releases/latest, of which tag_name and html_url are used.
+func AskLatest(ctx context.Context, client outbound.Client, from string) (Latest, error) {
+	return askLatest(ctx, client, from, String())
 }
 
 func askLatest(ctx context.Context, client outbound.Client, from, current string) (Latest, error) {

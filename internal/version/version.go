@@ -1,4 +1,5 @@
-package app
+// Package version knows the release that runs, and asks for the newest one. Begin with This.
+package version
 
 import (
 	"cmp"
@@ -9,13 +10,13 @@ import (
 	"sync"
 )
 
-// Version returns the version of the module that the Go tool wrote into the
+// String returns the version of the module that the Go tool wrote into the
 // binary: a release, or "dev" with the revision that was built.
-func Version() string { return ThisRelease().Version }
+func String() string { return This().Version }
 
 // Commit returns the revision that was built, "" if unknown. It ends in "-dirty"
 // if there were uncommitted changes.
-func Commit() string { return ThisRelease().Commit }
+func Commit() string { return This().Commit }
 
 func versionOf(info *debug.BuildInfo, ok bool) (version, commit, date string) {
 	if !ok {
@@ -50,10 +51,10 @@ type Release struct {
 	Arch    string `json:"arch"`
 }
 
-// ThisRelease returns the release that runs.
-func ThisRelease() Release { return thisRelease() }
+// This returns the release that runs.
+func This() Release { return this() }
 
-var thisRelease = sync.OnceValue(func() Release {
+var this = sync.OnceValue(func() Release {
 	version, commit, date := versionOf(debug.ReadBuildInfo())
 	return Release{
 		Version: version, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
