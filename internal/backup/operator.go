@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
@@ -231,7 +232,9 @@ func (p Places) Restore(
 	defer func() { err = errors.Join(err, s.Close()) }()
 	done := Copy{From: file, To: s.Location()}
 	if notAll == nil {
-		done.Manifest, err = restoreAll(ctx, s, places, force)
+		if done.Manifest, err = restoreAll(ctx, s, places, force); err == nil {
+			err = p.restoreBlobs(ctx, &whole.Reader, s)
+		}
 	} else {
 		done.Manifest, err = s.Restore(ctx, file, force)
 	}
@@ -282,6 +285,9 @@ func (o *operator) migrate(ctx context.Context, a migrateArgs) (none tool.Result
 	if err != nil {
 		return none, err
 	}
+	if err := o.copyBlobs(ctx, to); err != nil {
+		return none, fmt.Errorf("the rows were copied, but not all large contents: %w; empty %s and try again", err, to.Location())
+	}
 	result := room.Said(done, "%s has %s; all were compared and are equal.\n"+
 		"Now set store.dsn to %s, or start servers with --store %[3]s. %s was not changed.", done.To, done.size(), a.Place,
 		done.From)
@@ -290,6 +296,28 @@ func (o *operator) migrate(ctx context.Context, a migrateArgs) (none tool.Result
 			"stop the servers, empty the copy, and try again.", done.From)
 	}
 	return note(result), nil
+}
+
+// copyBlobs copies the large contents to the place that the settings give those of another store.
+func (o *operator) copyBlobs(ctx context.Context, to *store.Store) error {
+	places, err := o.setup.Places()
+	if err != nil {
+		return err
+	}
+	return places.withBlobs(o.Store, func(from *blob.Blobs) error {
+		return places.withBlobs(to, func(other *blob.Blobs) error {
+			if from.InDatabase() && other.InDatabase() {
+				return nil // they are rows
+			}
+			if _, err := from.CopyTo(ctx, other); err != nil || !from.InDatabase() {
+				return err
+			}
+			return to.Update(ctx, func(t *store.Tx) error {
+				_, err := t.Exec(`DELETE FROM blob`)
+				return err
+			})
+		})
+	})
 }
 
 // check opens the store.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
@@ -28,6 +29,58 @@ type Places struct {
 	Settings string // file; custom tools and plugins are beside it
 	// DataOnly is set if the settings belong to other data: a backup does not replace them.
 	DataOnly bool
+	// Blobs returns the large contents of a store.
+	Blobs func(*store.Store) (b *blob.Blobs, closing func() error, err error)
+}
+
+// blobMember begins the names of large contents in a backup of everything.
+const blobMember = "blobs/"
+
+// addBlobs adds the large contents that are not in the backup of the store.
+func (p Places) addBlobs(ctx context.Context, z *zip.Writer, s *store.Store) error {
+	return p.withBlobs(s, func(b *blob.Blobs) error {
+		if b.InDatabase() {
+			return nil
+		}
+		return b.Each(ctx, func(one blob.Stored) error {
+			w, err := z.CreateHeader(&zip.FileHeader{Name: blobMember + one.Name, Method: zip.Deflate})
+			if err == nil {
+				_, err = io.Copy(w, one.Content().Reader())
+			}
+			return ignoreMissing(err) // it has expired since, or was lost before
+		})
+	})
+}
+
+func (p Places) withBlobs(s *store.Store, use func(*blob.Blobs) error) error {
+	if p.Blobs == nil {
+		return nil
+	}
+	b, closing, err := p.Blobs(s)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(b), closing())
+}
+
+// restoreBlobs restores the large contents in a backup.
+func (p Places) restoreBlobs(ctx context.Context, z *zip.Reader, s *store.Store) error {
+	return p.withBlobs(s, func(b *blob.Blobs) error {
+		for _, f := range z.File {
+			name, ok := strings.CutPrefix(f.Name, blobMember)
+			if !ok {
+				continue
+			}
+			r, err := f.Open()
+			if err == nil {
+				err = errors.Join(b.Restore(ctx, name, r), r.Close())
+			}
+			if err != nil {
+				return fmt.Errorf("restoring %s: %w", f.Name, err)
+			}
+		}
+		return nil
+	})
 }
 
 // A part is what a backup of everything has beside the store: a file or directory, under
@@ -41,7 +94,7 @@ func (p Places) parts() []part {
 		{"audit.key", "the key of the audit log", filepath.Join(p.Data, "audit.key")},
 		{"vault", "the vault", p.Vault},
 		{"files", "the history of files and the private files of callers", filepath.Join(p.Data, "files")},
-		{"results", "long results", filepath.Join(p.Data, "results")},
+		{"results", "long results of earlier versions", filepath.Join(p.Data, "results")},
 		{"config.yaml", "the settings", p.Settings},
 		{"tools.d", "custom tools", filepath.Join(beside, "tools.d")},
 		{"plugins", "plugins", filepath.Join(beside, "plugins")},
@@ -77,6 +130,9 @@ func (p Places) backup(ctx context.Context, s *store.Store, to string) (m store.
 	z := zip.NewWriter(file)
 	if err := addFile(z, storeMember, func() (*os.File, error) { return os.Open(inner) }); err != nil {
 		return m, err
+	}
+	if err := p.addBlobs(ctx, z, s); err != nil {
+		return m, fmt.Errorf("copying large contents: %w", err)
 	}
 	for _, one := range p.parts() {
 		if err := addPart(ctx, z, one); err != nil {
@@ -182,6 +238,12 @@ func (p Places) spots(z *zip.Reader, force bool) (_ map[*zip.File]spot, err erro
 		}
 		first, _, _ := strings.Cut(f.Name, "/")
 		if slices.Contains(besideSettings, first) && p.DataOnly {
+			continue
+		}
+		if below, ok := strings.CutPrefix(f.Name, blobMember); ok {
+			if !filepath.IsLocal(filepath.FromSlash(below)) {
+				return nil, fmt.Errorf("the backup has %q, which is not the name of a content", f.Name)
+			}
 			continue
 		}
 		if f.Name == storeMember {

@@ -34,6 +34,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 // A Place has the bytes of blobs under their names. Its methods may be called concurrently, also by other processes.
@@ -52,11 +53,12 @@ type Place interface {
 	String() string
 }
 
-// A Sealer encrypts chunks with a key of the operator. What Seal returns is longer than the chunk by the same number
-// of bytes each time. Open fails for another bound than that of Seal.
+// A Sealer encrypts chunks with a key of the operator, as a *vault.Vault does. What Seal returns is longer than the chunk
+// by the same number of bytes each time; its error is vault.ErrNone if there is no key. Open fails for another bound than
+// that of Seal, and with vault.ErrLocked if this process lacks the key.
 type Sealer interface {
-	Seal(bound string, plain []byte) ([]byte, error)
-	Open(bound string, sealed []byte) ([]byte, error)
+	Seal(ctx context.Context, bound string, plain []byte) ([]byte, error)
+	Open(ctx context.Context, bound string, sealed []byte) ([]byte, error)
 }
 
 // Options are the dependencies of Blobs.
@@ -64,10 +66,9 @@ type Options struct {
 	Store   *store.Store
 	Place   Place
 	Scratch string // directory for temporary files; made when it is needed
-	// Seal returns what encrypts, or nil if the operator has no key.
-	Seal func(context.Context) (Sealer, error)
-	Log  *slog.Logger
-	Now  func() time.Time // nil: time.Now
+	Sealer  Sealer // nil: nothing is encrypted
+	Log     *slog.Logger
+	Now     func() time.Time // nil: time.Now
 }
 
 // Blobs are all blobs of a store. Its methods may be called concurrently.
@@ -84,9 +85,6 @@ func New(o Options) *Blobs {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Seal == nil {
-		o.Seal = func(context.Context) (Sealer, error) { return nil, nil }
 	}
 	return &Blobs{o: o}
 }
@@ -137,16 +135,12 @@ func (b *Blobs) Put(ctx context.Context, owner string, r io.Reader, max int64, o
 	if own {
 		ref.Name += ownMark + strings.ToLower(rand.Text())
 	}
-	sealer, err := b.o.Seal(ctx)
+	content := s.Content
+	sealed, err := b.seal(ctx, ref.Name, s.Content)
 	if err != nil {
 		return Ref{}, err
 	}
-	content := s.Content
-	if sealer != nil {
-		sealed, err := b.seal(sealer, ref.Name, s.Content)
-		if err != nil {
-			return Ref{}, err
-		}
+	if sealed != nil {
 		defer sealed.discard()
 		ref.Name += sealedMark + strconv.Itoa(sealed.overhead)
 		content = sealed.Content
@@ -196,15 +190,10 @@ func (b *Blobs) Open(ctx context.Context, ref Ref) (*Item, error) {
 		if err != nil || n < 0 || n >= chunkSize {
 			return nil, fmt.Errorf("%q is not the name of a blob", ref.Name)
 		}
-		sealer, err := b.o.Seal(ctx)
-		if err != nil {
-			return nil, err
+		if b.o.Sealer == nil {
+			return nil, withoutKey(vault.ErrNone)
 		}
-		if sealer == nil {
-			return nil, tool.Errorf(tool.Unavailable, "this content is encrypted, and this server does not have the key").
-				Try("tell the operator that this server needs the key of the vault")
-		}
-		c.sealer, c.bound, c.plain = sealer, plain, chunkSize-int64(n)
+		c.sealer, c.bound, c.plain = b.o.Sealer, plain, chunkSize-int64(n)
 	}
 	return &Item{SectionReader: io.NewSectionReader(c, 0, ref.Size)}, nil
 }
@@ -285,7 +274,8 @@ func (c *chunks) load(number int64) error {
 	data := make([]byte, stored)
 	_, err = io.ReadFull(r, data)
 	if err = c.whole(errors.Join(err, r.Close())); err == nil && c.sealer != nil {
-		data, err = c.sealer.Open(bound(c.bound, number), data)
+		data, err = c.sealer.Open(c.ctx, bound(c.bound, number), data)
+		err = withoutKey(err)
 	}
 	if err == nil && int64(len(data)) != want {
 		err = c.whole(io.ErrUnexpectedEOF)
@@ -295,6 +285,15 @@ func (c *chunks) load(number int64) error {
 	}
 	c.at, c.data = number, data
 	return nil
+}
+
+// withoutKey explains the error of a key that this process lacks, and returns other errors as they are.
+func withoutKey(err error) error {
+	if !errors.Is(err, vault.ErrLocked) && !errors.Is(err, vault.ErrNone) {
+		return err
+	}
+	return tool.Errorf(tool.Unavailable, "large contents are encrypted, and this server does not have the key").
+		Try("tell the operator that this server needs the key of the vault").Because(err)
 }
 
 func bound(name string, chunk int64) string {

@@ -31,6 +31,8 @@ type world struct {
 	place blob.Place
 	store *store.Store
 	now   time.Time
+
+	sealer blob.Sealer
 }
 
 // each runs a test with every place, with and without encryption.
@@ -55,10 +57,10 @@ func each(t *testing.T, f func(t *testing.T, w *world)) {
 }
 
 func newWorld(t *testing.T, s *store.Store, place blob.Place, sealer blob.Sealer) *world {
-	w := &world{place: place, store: s, now: time.Now()}
+	w := &world{place: place, store: s, now: time.Now(), sealer: sealer}
 	w.blobs = blob.New(blob.Options{
 		Store: s, Place: place, Scratch: filepath.Join(t.TempDir(), "scratch"), Now: func() time.Time { return w.now },
-		Seal: func(context.Context) (blob.Sealer, error) { return sealer, nil },
+		Sealer: sealer,
 	})
 	return w
 }
@@ -342,6 +344,30 @@ func TestEncryptedContents(t *testing.T) {
 	}
 }
 
+func TestCopies(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		shelf := w.blobs.NewShelf("test", blob.Limits{})
+		contents := map[string]string{"empty": "", "small": "x", "large": noise(1<<20 + 3)}
+		for name, content := range contents {
+			put(t, shelf, "ann", name, content)
+		}
+		other := t.TempDir()
+		to := storetest.Open(t, other)
+		if _, moved, err := w.store.CopyTo(t.Context(), to); err != nil || moved {
+			t.Fatal(moved, err)
+		}
+		copied := blob.New(blob.Options{Store: to, Place: blob.NewFiles(filepath.Join(other, "blobs")), Sealer: w.sealer})
+		if n, err := w.blobs.CopyTo(t.Context(), copied); err != nil || n != len(contents) {
+			t.Fatal(n, err)
+		}
+		for name, content := range contents {
+			if read(t, copied.NewShelf("test", blob.Limits{}), "ann", name) != content {
+				t.Errorf("%s differs", name)
+			}
+		}
+	})
+}
+
 // The bytes of a content are lost, but not its row.
 func TestLostBytes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
@@ -458,10 +484,10 @@ func newSealer(t *testing.T) blob.Sealer {
 	return sealer{aead}
 }
 
-func (s sealer) Seal(bound string, plain []byte) ([]byte, error) {
+func (s sealer) Seal(_ context.Context, bound string, plain []byte) ([]byte, error) {
 	return s.AEAD.Seal(nil, nil, plain, []byte(bound)), nil
 }
 
-func (s sealer) Open(bound string, sealed []byte) ([]byte, error) {
+func (s sealer) Open(_ context.Context, bound string, sealed []byte) ([]byte, error) {
 	return s.AEAD.Open(nil, nil, sealed, []byte(bound))
 }

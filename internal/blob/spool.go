@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 // spoolMemory is the size up to which a content is in memory before it is stored, in bytes.
@@ -113,11 +115,17 @@ func (c *collector) Write(p []byte) (int, error) {
 	return c.file.Write(p)
 }
 
-// seal returns a content encrypted.
-func (b *Blobs) seal(s Sealer, name string, c Content) (*spool, error) {
-	probe, err := s.Seal(bound(name, 0), nil)
+// seal returns a content encrypted, nil if there is no key.
+func (b *Blobs) seal(ctx context.Context, name string, c Content) (*spool, error) {
+	if b.o.Sealer == nil {
+		return nil, nil
+	}
+	probe, err := b.o.Sealer.Seal(ctx, bound(name, 0), nil)
+	if errors.Is(err, vault.ErrNone) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, withoutKey(err)
 	}
 	overhead := len(probe)
 	if overhead >= chunkSize/2 {
@@ -128,7 +136,7 @@ func (b *Blobs) seal(s Sealer, name string, c Content) (*spool, error) {
 		for number := int64(0); ; number++ {
 			n, err := io.ReadFull(in, chunk)
 			if n > 0 {
-				sealed, sealErr := s.Seal(bound(name, number), chunk[:n])
+				sealed, sealErr := b.o.Sealer.Seal(ctx, bound(name, number), chunk[:n])
 				if sealErr == nil {
 					_, sealErr = w.Write(sealed)
 				}

@@ -72,7 +72,13 @@ func (e *Env) Blobs(c Settings, s *store.Store, log *slog.Logger) (b *blob.Blobs
 			return nil, closing, fmt.Errorf("store.blobs: %w", err)
 		}
 	}
-	return blob.New(blob.Options{Store: s, Place: place, Scratch: filepath.Join(dir, "tmp"), Log: log}), closing, nil
+	keys, err := e.Vault(c)
+	if err != nil {
+		return nil, closing, errors.Join(err, closing())
+	}
+	return blob.New(blob.Options{
+		Store: s, Place: place, Scratch: filepath.Join(dir, "tmp"), Sealer: keys, Log: log,
+	}), closing, nil
 }
 
 // bucket returns the place in a bucket. Requests go through the egress rules for services of the operator.

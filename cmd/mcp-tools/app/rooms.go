@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/backup"
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -23,6 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/today"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
@@ -221,6 +223,7 @@ func (e *Env) Places() (p backup.Places, err error) {
 		return p, err
 	}
 	p.Settings, err = config.File(e.ConfigFile, e.Getenv)
+	p.Blobs = func(s *store.Store) (*blob.Blobs, func() error, error) { return e.Blobs(e.settings(), s, nil) }
 	p.DataOnly = e.Data != "" && e.ConfigFile == "" && e.Getenv(config.EnvConfig) == ""
 	return p, err
 }
