@@ -89,7 +89,7 @@ func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
 		case h.Server.closing.Err() != nil:
 			writeText(w, http.StatusServiceUnavailable, "shutting down")
 		case ready == nil || h.logReady(ready()):
-			writeText(w, http.StatusOK, "ready")
+			writeText(w, http.StatusOK, h.readiness())
 		default:
 			writeText(w, http.StatusServiceUnavailable, "calls cannot be recorded now")
 		}
@@ -97,6 +97,16 @@ func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+// readiness says that the server is ready, and what it lacks.
+func (h *HTTP) readiness() string {
+	if lacks := h.Server.Config.Lacks; lacks != nil {
+		if what := lacks(); what != "" {
+			return "ready, without " + what
+		}
+	}
+	return "ready"
 }
 
 // logReady reports whether err is nil, and logs it otherwise.

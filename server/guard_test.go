@@ -86,3 +86,40 @@ func TestReadinessKnowsTheDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsKnowTheDisk expects status 503 for calls that cannot be recorded, and only for them.
+func TestCallsKnowTheDisk(t *testing.T) {
+	var full error
+	b := newTestServer(t, func(c *Config) {
+		c.Failing = func() error { return full }
+		c.Lacks = func() string { return "the key of the vault" }
+	})
+	h := &HTTP{Server: b.Server, MaxMessage: 1 << 20}
+	h.sessions = newSessionTable(b.Server, 10)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.post(w, r, Access{}) }))
+	defer web.Close()
+	post := func(body string) int {
+		r, err := web.Client().Post(web.URL, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r.StatusCode
+	}
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"datetime"}}`
+	if code := post(call); code == 503 {
+		t.Errorf("a call on a good disk has status %d", code)
+	}
+	full = errors.New("no space left on device")
+	if code := post(call); code != 503 {
+		t.Errorf("a call on a full disk has status %d", code)
+	}
+	if code := post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); code == 503 {
+		t.Errorf("a list on a full disk has status %d", code)
+	}
+	w := httptest.NewRecorder()
+	h.probe(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+	if got := strings.TrimSpace(w.Body.String()); w.Code != 200 || got != "ready, without the key of the vault" {
+		t.Errorf("%d %q", w.Code, got)
+	}
+}

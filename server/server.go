@@ -44,9 +44,13 @@ type Config struct {
 	// name. It may be nil.
 	Needs func(name string) string
 
-	Scrub     *scrub.Scrubber
-	AuditLog  AuditLog
-	Ready     func() error // why calls would fail on this machine; nil: they do not
+	Scrub    *scrub.Scrubber
+	AuditLog AuditLog
+	Ready    func() error // why calls would fail on this machine; nil: they do not
+	// Failing is Ready for each call: it looks only if calls failed before. nil: as if they did not.
+	Failing func() error
+	// Lacks says what this server works without, for operators, such as the key of the vault; "" for nothing. nil: nothing.
+	Lacks     func() string
 	Results   ResultStore
 	Approvals Approvals                   // nil: only the client can be asked
 	Page      func(id string) string      // address of the page of a question, "" while there is none; may be nil

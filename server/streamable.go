@@ -32,11 +32,21 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	switch {
 	case broken != nil:
 		h.refuse(w, http.StatusBadRequest, m, broken)
+	case m.Method == string(mcp.MethodToolsCall) && h.failing():
+		w.Header().Set("Retry-After", "1")
+		h.refuse(w, http.StatusServiceUnavailable, m, jsonrpc.Errorf(mcp.INTERNAL_ERROR,
+			"unavailable: this server cannot record calls now, so nothing was done; try again"))
 	case m.Modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
 		h.serveStateless(w, r, a, m)
 	default:
 		h.serveSession(w, r, a, m)
 	}
+}
+
+// failing reports whether no call can be recorded, so that a load balancer sends it to another server.
+func (h *HTTP) failing() bool {
+	failing := h.Server.Config.Failing
+	return failing != nil && failing() != nil
 }
 
 // body reads the whole body, up to MaxMessage bytes and within the deadline that

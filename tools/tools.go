@@ -53,6 +53,7 @@ type World struct {
 	Model     automation.Model // nil without a language model
 	Scripts   *script.Runner
 	Messaging messaging.Options
+	Seen      *fs.SharedSeen // of replicas; nil: there are none
 }
 
 // All returns the tools of all groups.
@@ -65,7 +66,7 @@ func Catalogue() policy.Catalogue { return tool.Catalogue(list(World{})) }
 // list returns the tools of all groups. A new group is one line here.
 func list(w World) []tool.Tool {
 	all := slices.Concat(
-		fs.Tools(w.Files, w.Secrets, w.Media.Documents),
+		fs.Tools(w.Files, w.Secrets, w.Media.Documents, w.Seen),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
 		media.Tools(w.Media),

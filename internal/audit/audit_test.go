@@ -100,7 +100,7 @@ func TestRecordsAreBatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
 		rows := &frail{rowStore: w.rows}
-		l := w.open(t, Options{DB: &DB{rows}})
+		l := w.open(t, Options{DB: &DB{rows: rows}})
 		acknowledge(t, l, "a", "b", "c")
 		if got := w.calls(t); len(got) > 0 {
 			t.Errorf("the store has %q already", got)

@@ -32,7 +32,7 @@ func BenchmarkAppend(b *testing.B) {
 		for _, callers := range []int{1, 16, 128} {
 			b.Run(fmt.Sprintf("%s/callers=%d", engine, callers), func(b *testing.B) {
 				counted := &countedRows{rowStore: w.rows}
-				l := w.open(b, Options{DB: &DB{counted}})
+				l := w.open(b, Options{DB: &DB{rows: counted}})
 				benchmarkAppend(b, l, callers)
 				if err := l.Close(); err != nil {
 					b.Fatal(err)

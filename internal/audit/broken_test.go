@@ -19,7 +19,7 @@ func TestRecordsWaitForStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
 			rows := &frail{rowStore: w.rows}
-			l := w.open(t, Options{DB: &DB{rows}})
+			l := w.open(t, Options{DB: &DB{rows: rows}})
 			add(t, l, before...)
 			rows.fail(syscall.ENOSPC, nil)
 			acknowledge(t, l, "c", "d")
@@ -44,7 +44,7 @@ func TestRecordsWaitForStore(t *testing.T) {
 func TestAppendDoesNotWaitForStore(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows}
-	l := w.open(t, Options{DB: &DB{rows}})
+	l := w.open(t, Options{DB: &DB{rows: rows}})
 	rows.mu.Lock() // no transaction ends
 	acknowledge(t, l, "a", "b", "c")
 	rows.mu.Unlock()
@@ -56,7 +56,7 @@ func TestAppendDoesNotWaitForStore(t *testing.T) {
 func TestCommitWithLostReply(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		rows := &frail{rowStore: w.rows}
-		l := w.open(t, Options{DB: &DB{rows}})
+		l := w.open(t, Options{DB: &DB{rows: rows}})
 		rows.fail(nil, syscall.ECONNRESET)
 		acknowledge(t, l, "a")
 		eventually(t, func() bool { return rows.failures() == 2 }) // the beginning, and the record
@@ -77,7 +77,7 @@ func TestCommitWithLostReply(t *testing.T) {
 func TestLateCommit(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &lateRows{rowStore: w.rows}
-	l := w.open(t, Options{DB: &DB{rows}})
+	l := w.open(t, Options{DB: &DB{rows: rows}})
 	add(t, l, "a")
 	rows.lose()
 	acknowledge(t, l, "b", "c")
@@ -222,7 +222,7 @@ func TestCloseWithoutDatabase(t *testing.T) {
 func TestFullJournalRefusesRecords(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
-	l := w.open(t, Options{DB: &DB{rows}})
+	l := w.open(t, Options{DB: &DB{rows: rows}})
 	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText),
 		Agent: strings.Repeat("\x01", maxText)}
 	err := l.Append(t.Context(), large)

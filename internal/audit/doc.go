@@ -58,8 +58,9 @@
 // Not detected: anything done by someone who can read the key, which is everyone
 // who can run code as this user.
 //
-// Machines that share a store may share a key; then each can check everything.
-// Otherwise a machine checks only the links of chains with other keys, and the
+// Machines that share a store and the key of the vault share a key: the first
+// record of a machine without one takes it from the store. Then each can check
+// everything. Otherwise a machine checks only the links of chains with other keys, and the
 // report counts them. Each key has its own retention; a chain of another key is
 // pruned only if nothing was added to it for a month.
 //

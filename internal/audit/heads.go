@@ -182,6 +182,7 @@ func (l *Log) runMaintenance() {
 	defer heads.Stop()
 	sweep := time.NewTimer(firstSweep)
 	defer sweep.Stop()
+	shared := l.opts.Vault == nil
 	var noted point
 	for {
 		select {
@@ -189,6 +190,12 @@ func (l *Log) runMaintenance() {
 			return
 		case <-heads.C:
 			noted = l.noteHead(noted)
+			if !shared && noted != (point{}) { // the store is there
+				err := l.opts.DB.share(l.ctx, l.opts.Vault, l.key)
+				if shared = err == nil; err != nil {
+					l.opts.Logger.Debug("the key of the audit log is not in the store", "err", err)
+				}
+			}
 		case <-sweep.C:
 			l.Recover(l.ctx)
 			l.report("applying the retention of the audit log", l.prune(l.ctx, l.key, l.now()))

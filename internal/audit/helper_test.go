@@ -58,7 +58,7 @@ func (w *world) elsewhere(t testing.TB) *world {
 }
 
 // db is the log of the world.
-func (w *world) db() *DB { return &DB{w.rows} }
+func (w *world) db() *DB { return &DB{rows: w.rows} }
 
 // clear empties the record.
 func (w *world) clear(t testing.TB) {

@@ -128,6 +128,15 @@ func (l *Log) Ready() error {
 	return errors.Join(err, discard(file, file.Name()))
 }
 
+// Failing returns an error if the last record could not be written and neither can one now. It costs
+// nothing while records are written.
+func (l *Log) Failing() error {
+	if !l.failing.Load() {
+		return nil
+	}
+	return l.Ready()
+}
+
 // checkpointStart is the beginning of checkpoints. No other line begins with it.
 const checkpointStart = `{"chain":`
 

@@ -129,7 +129,7 @@ func TestUnreadableJournalDirectory(t *testing.T) {
 func TestJournalRemovedWhileOpen(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
-	l := w.open(t, Options{DB: &DB{rows}})
+	l := w.open(t, Options{DB: &DB{rows: rows}})
 	acknowledge(t, l, "a")
 	if err := os.Remove(l.current.journal.path); err != nil {
 		t.Skip("it cannot be removed here: ", err)
@@ -144,7 +144,7 @@ func TestJournalRemovedWhileOpen(t *testing.T) {
 // TestCloseWithLockedStore checks that a server stops quickly even if the store is locked.
 func TestCloseWithLockedStore(t *testing.T) {
 	w := newWorld(t, "")
-	l := w.open(t, Options{DB: &DB{lockedRows{w.rows}}})
+	l := w.open(t, Options{DB: &DB{rows: lockedRows{w.rows}}})
 	acknowledge(t, l, "a", "b")
 	err := l.Close()
 	if !errors.Is(err, errSlow) || !strings.Contains(err.Error(), "2 records remain in") {

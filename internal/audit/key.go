@@ -17,7 +17,8 @@ import (
 )
 
 // A key seals lines. It is stored in the data directory, because a server must
-// start without a prompt. So it protects against someone who can write to the
+// start without a prompt, and sealed by the vault in the store, for the machines
+// that share the store (share.go). So it protects against someone who can write to the
 // store but not read the key: an administrator of the database, a tool with
 // access to it, a changed backup. It does not protect against code that runs as
 // the server's user.
@@ -51,8 +52,8 @@ func loadKey(dir string) (k key, err error) {
 	return k, nil
 }
 
-// ensureKey reads the key, or creates it if there is none.
-func ensureKey(ctx context.Context, dir string) (k key, err error) {
+// ensureKey reads the key. If there is none it takes the one that shared returns, and creates one if that fails.
+func ensureKey(ctx context.Context, dir string, shared func(context.Context) (key, error)) (k key, err error) {
 	if k, err = loadKey(dir); !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
@@ -67,8 +68,8 @@ func ensureKey(ctx context.Context, dir string) (k key, err error) {
 	if k, err = loadKey(dir); !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
-	if _, err := rand.Read(k[:]); err != nil {
-		return k, fmt.Errorf("creating the audit key: %w", err)
+	if k, err = shared(ctx); err != nil {
+		_, _ = rand.Read(k[:]) // never fails
 	}
 	if err := private.Replace(filepath.Join(dir, keyName), append(hex.AppendEncode(nil, k[:]), '\n')); err != nil {
 		return k, fmt.Errorf("writing the audit key: %w", err)

@@ -28,6 +28,7 @@ type Options struct {
 	// MaxRecords is the number of records from which on the oldest are removed; 0 keeps all. It
 	// has no effect without MaxAge.
 	MaxRecords int
+	Vault      Vault        // seals the key for other machines; nil: they do not get it
 	Logger     *slog.Logger // for failures in the background; nil discards them
 }
 
@@ -65,6 +66,7 @@ type Log struct {
 	current   *openChain // nil before the first record
 	uploadErr error      // the error of the last upload
 
+	failing   atomic.Bool // the last record was not written
 	throttled atomic.Bool // too much waits for a store that is available
 
 	start       sync.Once
@@ -124,6 +126,9 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 			err = fmt.Errorf("%w: %w", ErrBroken, err)
 		}
 	}
+	if broken := errors.Is(err, ErrBroken); broken || err == nil {
+		l.failing.Store(broken)
+	}
 	return err
 }
 
@@ -159,6 +164,14 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 	return l.current.journal, l.current.journal.size.Load(), nil
 }
 
+// sharedKey returns the key that other machines have put into the store.
+func (l *Log) sharedKey(ctx context.Context) (key, error) {
+	if l.opts.Vault == nil {
+		return key{}, errors.New("there is no vault")
+	}
+	return l.opts.DB.shared(ctx, l.opts.Vault)
+}
+
 // wakeUploader wakes the uploader if it waits.
 func (l *Log) wakeUploader() {
 	select {
@@ -170,7 +183,7 @@ func (l *Log) wakeUploader() {
 // begin creates a chain and its journal.
 func (l *Log) begin(ctx context.Context, now time.Time) error {
 	if l.seal == nil {
-		k, err := ensureKey(ctx, l.opts.Dir)
+		k, err := ensureKey(ctx, l.opts.Dir, l.sharedKey)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (w *world) prune(t testing.TB, o Options) {
 	var said strings.Builder
 	o.Logger = slog.New(slog.NewTextHandler(&said, nil))
 	l := w.open(t, o)
-	k, err := ensureKey(t.Context(), w.dir)
+	k, err := ensureKey(t.Context(), w.dir, noShared)
 	if err == nil {
 		err = l.prune(t.Context(), k, time.Now())
 	}

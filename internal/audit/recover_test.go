@@ -17,7 +17,7 @@ import (
 func (w *world) dead(t testing.TB, stored int, calls ...string) string {
 	t.Helper()
 	rows := &frail{rowStore: w.rows}
-	l := w.open(t, Options{DB: &DB{rows}})
+	l := w.open(t, Options{DB: &DB{rows: rows}})
 	if stored > 0 {
 		add(t, l, calls[:stored]...)
 	}
@@ -246,7 +246,7 @@ func TestRecoverPrunedChain(t *testing.T) {
 		for stored := 1; stored < 4; stored++ {
 			w.clear(t)
 			rows := &frail{rowStore: w.rows}
-			l := w.open(t, Options{DB: &DB{rows}})
+			l := w.open(t, Options{DB: &DB{rows: rows}})
 			long := time.Now().Add(-48 * time.Hour)
 			l.now = func() time.Time { return long }
 			add(t, l, []string{"a", "b", "c"}[:stored]...)
@@ -343,11 +343,11 @@ func TestRecoveringWithoutAStore(t *testing.T) {
 	w := newWorld(t, "")
 	w.dead(t, 0, "a")
 	away := &frail{rowStore: w.rows, before: syscall.ECONNREFUSED}
-	if left, err := (&DB{away}).Recover(t.Context(), w.dir); !errors.Is(err, syscall.ECONNREFUSED) || len(left) > 0 {
+	if left, err := (&DB{rows: away}).Recover(t.Context(), w.dir); !errors.Is(err, syscall.ECONNREFUSED) || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	away.fail(nil, syscall.ECONNRESET)
-	if _, err := (&DB{away}).Recover(t.Context(), w.dir); !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := (&DB{rows: away}).Recover(t.Context(), w.dir); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("error %v", err)
 	}
 	w.green(t, 1)
@@ -355,7 +355,7 @@ func TestRecoveringWithoutAStore(t *testing.T) {
 
 func FuzzReadJournal(f *testing.F) {
 	dir := f.TempDir()
-	k, err := ensureKey(f.Context(), dir)
+	k, err := ensureKey(f.Context(), dir, noShared)
 	if err != nil {
 		f.Fatal(err)
 	}

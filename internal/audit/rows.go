@@ -12,10 +12,13 @@ import (
 const Topic = "audit"
 
 // A DB is the audit log in a store. A nil DB is an empty log.
-type DB struct{ rows rowStore }
+type DB struct {
+	rows  rowStore
+	store *store.Store
+}
 
 // NewDB returns the audit log that is kept in s.
-func NewDB(s *store.Store) *DB { return &DB{&storeRows{store: s}} }
+func NewDB(s *store.Store) *DB { return &DB{&storeRows{store: s}, s} }
 
 // A chainRow is one chain: the records of one process since its start.
 type chainRow struct {

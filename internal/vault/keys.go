@@ -172,11 +172,16 @@ const (
 const Overhead = sealedHead + overhead
 
 // Seal encrypts bytes of another package with the current data key. They open only together with bound,
-// which names the place of the bytes: their table and row. The error is ErrNone if the vault has no key:
-// [Vault.Prepare] makes one; and ErrLocked if this process lacks the key.
+// which names the place of the bytes: their table and row. The error is ErrNone if the vault has no key
+// and the operator has given none: [Vault.Prepare] makes one; and ErrLocked if this process lacks the key.
 func (v *Vault) Seal(ctx context.Context, bound string, plain []byte) (sealed []byte, err error) {
 	err = v.with(ctx, false, func(s *store.Store) error {
 		k, err := v.currentKey(ctx, s)
+		if errors.Is(err, ErrNone) && v.given() {
+			if err = v.Prepare(ctx); err == nil {
+				k, err = v.currentKey(ctx, s)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -224,6 +229,24 @@ func (v *Vault) Open(ctx context.Context, bound string, sealed []byte) (plain []
 
 func sealedBound(id, bound string) []byte {
 	return []byte("mcp-tools sealed 1\x00" + id + "\x00" + bound)
+}
+
+// given reports whether the operator chose where the key is, so that using it leaves no file.
+func (v *Vault) given() bool {
+	p := v.keyStore()
+	return p == Env || p == Command || p == File && v.config.KeyFile != ""
+}
+
+// Available returns an error if the vault has a key and this process cannot get it: ErrLocked, or that of the store.
+func (v *Vault) Available(ctx context.Context) error {
+	err := v.with(ctx, false, func(s *store.Store) error {
+		_, err := v.currentKey(ctx, s)
+		return err
+	})
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	return err
 }
 
 // Prepare makes the key of the vault, if there is none, so that Seal works.

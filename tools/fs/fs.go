@@ -21,9 +21,9 @@ import (
 const group = "fs"
 
 // Tools returns the tools of the group. They can be described without files. Without documents, read_file shows
-// none.
-func Tools(files workspace.Files, secrets *scrub.Scrubber, documents *document.Service) []tool.Tool {
-	seen := &Seen{Secrets: secrets}
+// none. With shared, replicas know what their sessions have read through others.
+func Tools(files workspace.Files, secrets *scrub.Scrubber, documents *document.Service, shared *SharedSeen) []tool.Tool {
+	seen := &Seen{Secrets: secrets, Shared: shared}
 	return []tool.Tool{
 		tool.New(newReadFile(files, seen, documents)),
 		tool.New(writeFile{files, seen}),

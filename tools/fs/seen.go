@@ -17,6 +17,7 @@ import (
 // methods may be called concurrently.
 type Seen struct {
 	Secrets *scrub.Scrubber // masks secrets in a way that tools can undo; nil has no known values
+	Shared  *SharedSeen     // of the replicas; nil: this process serves its sessions alone
 
 	mu    sync.Mutex
 	files *lru.Cache[seenKey, seenFile]
@@ -65,6 +66,11 @@ func (s *Seen) file(c tool.Caller, name string) (f seenFile, put func(seenFile))
 
 // Version returns the version of the file that the caller's session last read or wrote.
 func (s *Seen) Version(c tool.Caller, name string) (version string, ok bool) {
+	if key := (seenKey{sessionOf(c), name}); s.Shared != nil && key.session != "" {
+		if version, ok = s.Shared.version(key); ok {
+			return version, version != ""
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, _ := s.file(c, name)
@@ -74,10 +80,18 @@ func (s *Seen) Version(c tool.Caller, name string) (version string, ok bool) {
 // Note records that the caller's session knows this version of the file, because it read or wrote it. An empty version
 // removes the file.
 func (s *Seen) Note(c tool.Caller, name, version string) {
+	s.share(c, name, version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f, put := s.file(c, name); f.version != version {
 		put(seenFile{version: version})
+	}
+}
+
+// share tells the other replicas.
+func (s *Seen) share(c tool.Caller, name, version string) {
+	if key := (seenKey{sessionOf(c), name}); s.Shared != nil && key.session != "" {
+		s.Shared.note(key, version)
 	}
 }
 
@@ -97,6 +111,7 @@ func (s *Seen) wasShown(c tool.Caller, name, version, part string) bool {
 
 // noteShown is [Seen.Note] for a part that was returned.
 func (s *Seen) noteShown(c tool.Caller, name, version, part string) {
+	s.share(c, name, version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, put := s.file(c, name)

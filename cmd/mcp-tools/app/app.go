@@ -95,6 +95,7 @@ type App struct {
 	calls        *telemetry.Calls
 	store        *store.Store
 	vault        *vault.Vault
+	lacking      *lacking
 	unused       func() bool // no process has ever used the store
 	jobs         *jobs.Loop
 	follower     *indexer.Follower
@@ -283,7 +284,7 @@ func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
 	a.audit, err = audit.Open(audit.Options{
 		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: version.String(),
-		MaxAge: c.MaxAge, MaxRecords: maxAuditRecords, Logger: a.log,
+		MaxAge: c.MaxAge, MaxRecords: maxAuditRecords, Vault: a.vault, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -301,6 +302,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Scheduler: a.scheduler, Model: a.jsonModel(),
+		Seen:    a.sharedSeen(),
 		Scripts: a.scripts(), Orders: a.orders, Messaging: a.messagingOptions(),
 	})
 	if err != nil {
@@ -334,7 +336,7 @@ func (a *App) openServer(context.Context) (err error) {
 	defer a.live.mu.Unlock()
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: version.String(), Instructions: text,
-		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready,
+		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, Failing: a.audit.Failing, Lacks: a.lacks,
 		AuditLog:  a.audit,
 		Results:   a.results,
 		Approvals: a.approvals, Page: a.questionPage,

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -14,7 +15,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
@@ -40,12 +43,47 @@ func (a *App) openStore(context.Context) error {
 		return err
 	}
 	a.onClose(a.store.Close)
-	a.env.store = a.store
+	a.env.store, a.lacking = a.store, new(lacking)
 	if a.vault, err = a.env.Vault(a.loaded.Config); err != nil {
 		return err
 	}
 	return setSecrets(a.scrub, a.loaded.Config.Scrub, a.env.Sources(a.loaded.Config), a.notMasked)
 }
+
+// lacking is what is missing, and when that was last looked at.
+type lacking struct {
+	sync.Mutex
+	asked time.Time
+	what  string
+}
+
+// lacks returns what this server works without, for /readyz. It looks at most every ten seconds.
+func (a *App) lacks() string {
+	a.lacking.Lock()
+	defer a.lacking.Unlock()
+	if time.Since(a.lacking.asked) < 10*time.Second || !a.store.InUse() {
+		return a.lacking.what
+	}
+	a.lacking.asked, a.lacking.what = time.Now(), ""
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := a.vault.Available(ctx); errors.Is(err, vault.ErrLocked) {
+		a.log.Warn("this server works without secrets", "err", err)
+		a.lacking.what = "the key of the vault: secrets cannot be read; mcp-tools doctor says why"
+	}
+	return a.lacking.what
+}
+
+// sharedSeen returns what sessions have read of files through all replicas, nil without replicas.
+func (a *App) sharedSeen() *fs.SharedSeen {
+	if !a.replicated() {
+		return nil
+	}
+	return &fs.SharedSeen{Store: a.store}
+}
+
+// replicated reports whether other machines may use the same store.
+func (a *App) replicated() bool { return a.store.Engine() == "postgres" }
 
 // notMasked logs that a secret of the settings cannot be masked because the key of the vault is missing.
 func (a *App) notMasked(setting string, err error) {
