@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/pquerna/otp/totp"
+)
+
+// A loginServer is a server with its own login, and a person who has set a password there.
+type loginServer struct {
+	*remote
+	roots  *x509.CertPool
+	cert   string // file
+	secret string // of codes
+
+	mu   sync.Mutex
+	step int // of the next code
+}
+
+const loginPassword = "correct horse battery"
+
+// serveLogin serves with a certificate, at its public URL.
+func serveLogin(t *testing.T) *loginServer {
+	t.Helper()
+	dir := t.TempDir()
+	known := httptest.NewTLSServer(nil) // it has a certificate for this address
+	known.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(known.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &loginServer{roots: x509.NewCertPool(), cert: filepath.Join(dir, "cert.pem"), step: -2}
+	s.roots.AddCert(known.Certificate())
+	keyFile := filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{
+		s.cert: {Type: "CERTIFICATE", Bytes: known.Certificate().Raw}, keyFile: {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("# Shop\n\nA small shop.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.remote = serveRemote(t, "server: {public_url: 'https://"+address+"/mcp'}\n", "--http", address, "--tls-cert", s.cert,
+		"--tls-key", keyFile)
+	var out strings.Builder
+	if err := s.run(t.Context(), &out, "users", "add", "ann", "--profile", "coding", "--profile", "readonly", "--workspace", dir,
+		"--data", filepath.Join(s.dir, "data"), "--config", filepath.Join(s.dir, "config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	link := strings.TrimSpace(out.String())
+	browser := s.browser()
+	page := s.post(browser, link+"/code", nil)
+	found := regexp.MustCompile(`<p class="what">([A-Z2-7]+)</p>`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no secret in %s", page)
+	}
+	s.secret = found[1]
+	page = s.post(browser, link+"/password", url.Values{"password": {loginPassword}, "code": {s.code()}})
+	if !strings.Contains(page, "you can log in as") {
+		t.Fatalf("the password was not set: %s", page)
+	}
+	return s
+}
+
+// browser returns an HTTP client with cookies.
+func (s *loginServer) browser() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &http.Client{Jar: jar, Transport: s.trust()}
+}
+
+// trust returns a transport that knows the certificate.
+func (s *loginServer) trust() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig.RootCAs = s.roots
+	s.t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+// code returns a code that was not used.
+func (s *loginServer) code() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	code, err := totp.GenerateCode(s.secret, time.Now().Add(time.Duration(s.step)*30*time.Second))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.step++
+	return code
+}
+
+// post sends a form of a page, and returns the page that follows.
+func (s *loginServer) post(browser *http.Client, path string, form url.Values) string {
+	s.t.Helper()
+	res, err := browser.PostForm(path, form)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(body) + "\n" + res.Header.Get("Refresh")
+}
+
+// logIn does in a browser what ann does, from the URL of a client, and returns the URL of the callback.
+func (s *loginServer) logIn(from string) string {
+	s.t.Helper()
+	browser := s.browser()
+	res, err := browser.Get(from)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	page := res.Request.URL.String()
+	s.post(browser, page+"/password", url.Values{"name": {"ann"}, "password": {loginPassword}, "code": {s.code()}})
+	last := s.post(browser, page+"/consent", url.Values{"decision": {"allow"}, "profile": {"coding"}, "lasts": {"1"}})
+	_, to, found := strings.Cut(last, "0; url=")
+	if !found {
+		s.t.Fatalf("no way back from %s: %s", from, last)
+	}
+	return to
+}
+
+// TestLoginClients goes with real clients from a 401 to a call of a tool.
+func TestLoginClients(t *testing.T) {
+	s := serveLogin(t)
+	t.Run("go-sdk", func(t *testing.T) {
+		web := &http.Client{Transport: s.trust()}
+		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+				ClientName: "Go", RedirectURIs: []string{"http://127.0.0.1:7777/callback"},
+			}},
+			Client: web,
+			AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+				to, err := url.Parse(s.logIn(args.URL))
+				if err != nil {
+					return nil, err
+				}
+				q := to.Query()
+				return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "1"}, nil)
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: s.url, HTTPClient: web, OAuthHandler: handler,
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_file", Arguments: map[string]any{"path": "README.md"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := res.Content[0].(*mcp.TextContent); !ok || !strings.Contains(text.Text, "A small shop.") {
+			t.Errorf("the result is %+v", res.Content[0])
+		}
+	})
+	t.Run("TypeScript", func(t *testing.T) {
+		cmd := withModules(t, filepath.Join("..", "..", "testdata", "login", "client.mjs"))
+		cmd.Env = append(os.Environ(), "MCP_TOOLS_URL="+s.url, "NODE_EXTRA_CA_CERTS="+s.cert)
+		var problems strings.Builder
+		cmd.Stderr = &problems
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := bufio.NewReader(out)
+		from, err := said.ReadString('\n')
+		if err == nil {
+			_, err = fmt.Fprintln(in, s.logIn(strings.TrimSpace(from)))
+		}
+		rest, _ := io.ReadAll(said) // the end is the error, or what the program has printed
+		if wait := cmd.Wait(); err != nil || wait != nil || !strings.Contains(string(rest), "A small shop.") {
+			t.Errorf("%v, %v: %s%s\n%s", err, wait, from, rest, problems.String())
+		}
+	})
+	var list strings.Builder
+	if err := s.run(t.Context(), &list, "token", "list", "--data", filepath.Join(s.dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Go", "TypeScript"} {
+		if !regexp.MustCompile(`active +` + name + ` +coding +- +ann`).MatchString(list.String()) {
+			t.Errorf("token list lacks %s:\n%s", name, list.String())
+		}
+	}
+}
