@@ -45,9 +45,13 @@ func (s *Service) Answer(ctx context.Context, r Request, v View) (tool.Result, e
 	if err != nil {
 		return tool.Result{}, explain(err)
 	}
-	for i := range got.Parts { // before they are cut: half a secret is not found
-		if p := &got.Parts[i]; s.o.Mask != nil && len(p.Markdown) <= maxMasked {
-			p.Markdown = s.o.Mask(p.Markdown)
+	if s.o.Mask != nil { // before texts are cut: half a secret is not found
+		got.Title = s.o.Mask(got.Title)
+		for i := range got.Parts {
+			p := &got.Parts[i]
+			if p.Name = s.o.Mask(p.Name); len(p.Markdown) <= maxMasked {
+				p.Markdown = s.o.Mask(p.Markdown)
+			}
 		}
 	}
 	source := v.source(r)

@@ -1,7 +1,6 @@
 package knowledge
 
 import (
-	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -16,7 +15,8 @@ func newDrawing(q Query) *drawing {
 	return &drawing{view.Graph{Kind: "graph", Query: q.Text, Nodes: []view.Node{}, Edges: []view.Edge{}}, map[string]bool{}}
 }
 
-// entity adds an entity. hit marks one that the search was for.
+// entity adds an entity. hit marks one that the search was for. Its texts are whole, for half of a credential would not
+// be recognised.
 func (d *drawing) entity(e graph.Entity, hit bool) {
 	switch {
 	case e.Slug == "" || d.known[e.Slug]:
@@ -26,13 +26,8 @@ func (d *drawing) entity(e graph.Entity, hit bool) {
 		return
 	}
 	d.known[e.Slug] = true
-	facts := map[string]string{}
-	for name, value := range e.Properties {
-		facts[text.Clip(name, maxShownValue)] = text.Clip(value, maxShownValue)
-	}
 	d.Nodes = append(d.Nodes, view.Node{
-		ID: e.Slug, Name: e.Name, Type: e.Type, About: text.Clip(e.Description, maxShownText), Aliases: e.Aliases,
-		Facts: facts, Hit: hit,
+		ID: e.Slug, Name: e.Name, Type: e.Type, About: e.Description, Aliases: e.Aliases, Facts: e.Properties, Hit: hit,
 	})
 }
 

@@ -7,7 +7,7 @@ views.chart = v => {
   (pie ? labels : series.map(s => s.name)).forEach((name, i) => {
     if (!pie && series.length === 1) return;
     const dot = el("span", "dot"), b = button("", () => { hidden.has(i) ? hidden.delete(i) : hidden.add(i); b.setAttribute("aria-pressed", !hidden.has(i)); paintChart(); });
-    dot.style.background = "var(--c" + i % 10 + ")"; b.append(dot, plain(name)); b.setAttribute("aria-pressed", "true"); legend.append(b);
+    dot.style.background = "var(--c" + i % 10 + ")"; b.append(dot, plain(brief(name, 80))); b.setAttribute("aria-pressed", "true"); legend.append(b);
   });
   frame.tabIndex = 0; frame.setAttribute("role", "img");
   frame.setAttribute("aria-label", plain((v.title || "Chart") + ". Arrow keys read the values."));

@@ -12,7 +12,7 @@ views.document = (v, pictures) => {
   });
   if (can.serverTools && (v.path || v.url) && v.unit && v.total > 1 && pages.length) {
     const first = pages[0].number, end = pages[pages.length - 1].number, w = el("div", "row"), n = el("input");
-    n.type = "number"; n.min = 1; n.max = v.total; n.value = first; n.setAttribute("aria-label", "Number of the " + unit);
+    n.type = "number"; n.min = 1; n.max = v.total; n.value = first; n.setAttribute("aria-label", plain("Number of the " + unit));
     if (first > 1) w.append(go("Previous", first - 1));
     w.append(n, button("Go", async () => { const k = Math.round(n.value); if (k >= 1 && k <= v.total) go("Go", k).onclick(); }));
     if (end < v.total) w.append(go("Next", end + 1));
@@ -45,7 +45,7 @@ function table(head, rows) {
   t.append(tr);
   for (const r of rows) {
     const tr = el("tr");
-    for (const c of r) tr.append(fold(el("td", /^[\s$\u20ac\u00a3+\u2212-]*[\d.,\u202f\u00a0 ]+ ?%?$/.test(c) && /\d/.test(c) ? "n" : ""), c));
+    for (const c of r) tr.append(fold(el("td", String(c).length < 40 && /^[\s$\u20ac\u00a3+\u2212-]*[\d.,\u202f\u00a0 ]+ ?%?$/.test(c) && /\d/.test(c) ? "n" : ""), c));
     t.append(tr);
   }
   return t;
@@ -63,7 +63,7 @@ function markdown(to, text, heading) {
     const l = lines[i], h = /^(#{1,6}) +(.*)$/.exec(l), fence = /^ {0,3}(```+|~~~+)/.exec(l);
     if (!l.trim()) { i++; continue; }
     if (h) {
-      const e = fold(el("h3", "h" + h[1].length), words(h[2].replace(/ +#+ *$/, "")));
+      const e = fold(el("h3", "h" + h[1].length), words(h[2].trim().replace(/ #{1,6}$/, "")));
       add(e); heading(e, h[1].length); i++; continue;
     }
     if (fence) {

@@ -1,9 +1,9 @@
 // All text is written by textContent. Characters that hide or move others are shown by their numbers.
-const plain = s => String(s == null ? "" : s).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\udb40[\udc00-\udfff]/g,
+const plain = s => String(s == null ? "" : s).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\udb40[\udc00-\udfff]?/g,
   c => "<U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + ">");
 function el(name, cls, text) { const e = document.createElement(name); if (cls) e.className = cls; if (text !== undefined) e.textContent = plain(text); return e; }
 const note = text => { status.textContent = plain(text); size(); };
-const list = v => Array.isArray(v) ? v : [];
+const list = v => Array.isArray(v) ? v.slice(0, 5000) : []; // the server sends no longer ones
 const join = (...parts) => parts.filter(Boolean).join(" \u00b7 ");
 const brief = (text, n) => { text = String(text == null ? "" : text); return text.length > n ? text.slice(0, n - 1) + "\u2026" : text; };
 const long = 2000;
@@ -39,7 +39,7 @@ async function call(label, tool, args) {
     const r = await ask("tools/call", {name: tool, arguments: args});
     if (r.isError) { note(brief(textOf(r), long) || "It failed."); return null; }
     note("");
-    if (can.updateModelContext) ask("ui/update-model-context", {content: [{type: "text", text: "The person used the button " + label + " of a result: " + tool + " " + JSON.stringify(args)}]}).catch(() => {});
+    if (can.updateModelContext) ask("ui/update-model-context", {content: [{type: "text", text: "The person used the button " + label + " of a result: " + tool + " " + plain(brief(JSON.stringify(args), 300))}]}).catch(() => {});
     return r;
   } catch (e) { note(e.message); return null; }
 }
