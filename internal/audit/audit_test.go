@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -96,24 +95,6 @@ func TestTwoLogsInOneStore(t *testing.T) {
 	})
 }
 
-func TestRecordsAreBatched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "")
-		rows := &frail{rowStore: w.rows}
-		l := w.open(t, Options{DB: &DB{rows: rows}})
-		acknowledge(t, l, "a", "b", "c")
-		if got := w.calls(t); len(got) > 0 {
-			t.Errorf("the store has %q already", got)
-		}
-		time.Sleep(2 * uploadDelay)
-		synctest.Wait()
-		// the chain, and its records
-		if got, taken := strings.Join(w.calls(t), " "), rows.transactions(); got != "a b c" || taken != 2 {
-			t.Errorf("rows %q after %d transactions", got, taken)
-		}
-	})
-}
-
 func TestAppendWithEndedContext(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
@@ -169,31 +150,21 @@ func TestCloseUploadsRecords(t *testing.T) {
 }
 
 func TestHeadsAreWrittenPeriodically(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "")
-		l := w.open(t, Options{})
-		reached := func() uint64 {
-			b, err := readHeads(t.Context(), w.rows, l.key.id(), newSealer(l.key), lastHead{},
-				func(int64, Kind, string) { t.Error("a problem in heads") })
-			if err != nil {
-				t.Fatal(err)
-			}
-			return b.reached[chainName(l.current.chain.ID)].Seq
+	w := newWorld(t, "")
+	l := w.open(t, Options{HeadEvery: time.Millisecond})
+	add(t, l, "a", "b", "c")
+	eventually(t, func() bool {
+		b, err := readHeads(t.Context(), w.rows, l.key.id(), newSealer(l.key), lastHead{},
+			func(int64, Kind, string) { t.Error("a problem in heads") })
+		if err != nil {
+			t.Fatal(err)
 		}
-		add(t, l, "a")
-		if got := len(w.heads(t)); got != 2 || reached() != 0 {
-			t.Errorf("after the first record there are %d heads, and they have %d", got, reached())
-		}
-		add(t, l, "b", "c")
-		time.Sleep(59 * time.Second)
-		if got := reached(); got != 0 {
-			t.Errorf("after less than a minute heads have %d", got)
-		}
-		time.Sleep(time.Hour)
-		if got := reached(); got != 3 || len(w.heads(t)) != 3 {
-			t.Errorf("after a minute heads have %d", got)
-		}
+		return b.reached[chainName(l.current.chain.ID)].Seq == 3
 	})
+	count := len(w.heads(t))
+	if end(t, l); len(w.heads(t)) != count+1 {
+		t.Errorf("%d heads, and %d before the end: only what is new is noted", len(w.heads(t)), count)
+	}
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {

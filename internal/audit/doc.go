@@ -25,9 +25,17 @@
 // have. A journal that is behind the store, for example one in a copy of the
 // directory, is removed. A last line without a line break was never acknowledged.
 //
+// The upload is no job of package jobs, because no other process can take it: the
+// lock of the journal belongs to its process. It waits in the loop of the store,
+// Store.Work, for new records, for the next head and for the next search for
+// journals of dead processes. The retention is a job, one for each key.
+//
 // If the result of a transaction is unknown, the row of the chain shows it.
 //
 // # Rows
+//
+// In PostgreSQL the records are in a table for each day, which retention removes
+// as a whole when all chains in it verify: see days.go.
 //
 // Each Log that writes is a separate chain, so processes never wait for each
 // other's hashes. A chain has one row, with a line that names the process and the

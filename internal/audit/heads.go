@@ -175,49 +175,37 @@ const (
 	sweepEvery = time.Hour
 )
 
-// runMaintenance writes heads, recovers the journals of dead processes, and
-// applies retention, until the Log is closed.
-func (l *Log) runMaintenance() {
-	heads := time.NewTicker(l.opts.HeadEvery)
-	defer heads.Stop()
-	sweep := time.NewTimer(firstSweep)
-	defer sweep.Stop()
-	shared := l.opts.Vault == nil
-	var noted point
-	for {
-		select {
-		case <-l.ctx.Done():
-			return
-		case <-heads.C:
-			noted = l.noteHead(noted)
-			if !shared && noted != (point{}) { // the store is there
-				err := l.opts.DB.share(l.ctx, l.opts.Vault, l.key)
-				if shared = err == nil; err != nil {
-					l.opts.Logger.Debug("the key of the audit log is not in the store", "err", err)
-				}
-			}
-		case <-sweep.C:
-			l.Recover(l.ctx)
-			l.report("applying the retention of the audit log", l.prune(l.ctx, l.key, l.now()))
-			sweep.Reset(sweepEvery)
-		}
-	}
-}
-
-// noteHead writes a head that says how far the store has the chain, unless that is
-// noted, and returns that point.
-func (l *Log) noteHead(noted point) point {
+// noteHead writes a head that says how far the store has the chain, if that is not noted and the last head is old
+// enough. It returns how long until the next one is due, or 0 if nothing is to be noted.
+func (l *Log) noteHead() (left time.Duration) {
 	l.mu.Lock()
 	at := l.current.stored
 	l.mu.Unlock()
-	if at == noted || at == (point{}) {
-		return noted
+	if at == l.noted.point || at == (point{}) {
+		return 0
+	}
+	if left := time.Until(l.noted.at.Add(l.opts.HeadEvery)); left > 0 {
+		return left
 	}
 	err := l.note(l.ctx, l.key, []point{at})
-	if l.report("writing a head of the audit log", err); err != nil {
-		return noted
+	l.report("writing a head of the audit log", err)
+	if l.noted.at = time.Now(); err != nil {
+		return l.opts.HeadEvery
 	}
-	return at
+	l.noted.point = at
+	l.shareKey()
+	return 0
+}
+
+// shareKey puts the key into the store for other machines, if that was not done. The store is there.
+func (l *Log) shareKey() {
+	if l.opts.Vault == nil || l.shared {
+		return
+	}
+	err := l.opts.DB.share(l.ctx, l.opts.Vault, l.key)
+	if l.shared = err == nil; err != nil {
+		l.opts.Logger.Debug("the key of the audit log is not in the store", "err", err)
+	}
 }
 
 // note writes a head with points of chains.

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 var (
@@ -26,9 +29,10 @@ type Options struct {
 	HeadEvery time.Duration // interval of heads; 0 means a minute
 	MaxAge    time.Duration // remove older records; 0 keeps all
 	// MaxRecords is the number of records from which on the oldest are removed; 0 keeps all. It
-	// has no effect without MaxAge.
+	// has no effect without MaxAge, and in PostgreSQL, where old days cost nothing but their room.
 	MaxRecords int
 	Vault      Vault        // seals the key for other machines; nil: they do not get it
+	Jobs       *jobs.Loop   // does the retention; nil: a loop of its own
 	Logger     *slog.Logger // for failures in the background; nil discards them
 }
 
@@ -51,9 +55,8 @@ func (o Options) complete() (Options, error) {
 // A Log is one chain, open for appending. Its methods may be called from many
 // goroutines.
 //
-// Append writes a line to the journal. One goroutine, the uploader, copies the
-// lines to the store; another writes heads and applies retention. Both are
-// started by the first record.
+// Append writes a line to the journal. A goroutine that the first record starts
+// copies the lines to the store and writes heads. A job applies the retention.
 type Log struct {
 	opts Options
 	rows rowStore
@@ -69,10 +72,17 @@ type Log struct {
 	failing   atomic.Bool // the last record was not written
 	throttled atomic.Bool // too much waits for a store that is available
 
-	start       sync.Once
-	wake        chan struct{} // wakes the uploader
+	start sync.Once
+	topic string   // wakes run, in this process only
+	noted struct { // the last head, for run
+		point point
+		at    time.Time
+	}
+	shared      bool      // the key is in the store, for run
+	sweep       time.Time // when run recovers journals next
+	retention   *jobs.Queue
 	work        sync.WaitGroup
-	ctx         context.Context // of both goroutines
+	ctx         context.Context // of run
 	stop        context.CancelFunc
 	storeCtx    context.Context // of transactions, which end only with Close
 	cancelStore context.CancelCauseFunc
@@ -105,7 +115,7 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, wake: make(chan struct{}, 1)}
+	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, topic: "audit journal " + store.NewID()}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.storeCtx, l.cancelStore = context.WithCancelCause(context.Background())
 	return l, nil
@@ -158,7 +168,7 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	if len(l.current.pending) == 1 {
-		l.wakeUploader()
+		l.rows.base().Poke(l.topic)
 	}
 	l.updateBackpressure()
 	return l.current.journal, l.current.journal.size.Load(), nil
@@ -170,14 +180,6 @@ func (l *Log) sharedKey(ctx context.Context) (key, error) {
 		return key{}, errors.New("there is no vault")
 	}
 	return l.opts.DB.shared(ctx, l.opts.Vault)
-}
-
-// wakeUploader wakes the uploader if it waits.
-func (l *Log) wakeUploader() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
 }
 
 // begin creates a chain and its journal.
@@ -203,10 +205,24 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	}
 	l.current.lastLink, _ = parseLink(c.Hash)
 	l.start.Do(func() {
-		l.work.Go(l.runUploader)
-		l.work.Go(l.runMaintenance)
+		l.work.Go(l.run)
 	})
 	return nil
+}
+
+// startRetention starts the job that applies the retention, if it was not started: one for all processes with the key,
+// each hour.
+func (l *Log) startRetention() {
+	if l.retention != nil {
+		return
+	}
+	l.retention = &jobs.Queue{
+		Store: l.rows.base(), Loop: l.opts.Jobs, Kind: "audit retention " + l.key.id(), Every: sweepEvery, Always: true,
+		Log: l.opts.Logger, Do: func(ctx context.Context, _ *jobs.Held) (string, error) {
+			return "", l.prune(ctx, l.key, l.now())
+		},
+	}
+	l.retention.Start()
 }
 
 // add seals a record and writes it to the journal.
@@ -242,6 +258,9 @@ func (l *Log) Close() error {
 	late := time.AfterFunc(closeTimeout, func() { l.cancelStore(errSlow) })
 	defer func() { late.Stop(); l.cancelStore(nil) }()
 	l.work.Wait()
+	if l.retention != nil {
+		_ = l.retention.Close() // it has no error
+	}
 	if l.current == nil {
 		return nil
 	}

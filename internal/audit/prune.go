@@ -21,7 +21,7 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	}
 	if l.opts.MaxAge > 0 {
 		p.minTime = now.Add(-l.opts.MaxAge)
-		if l.opts.MaxRecords > 0 {
+		if l.opts.MaxRecords > 0 && l.rows.base().Engine() == "sqlite" {
 			at, err := l.rows.Recent(ctx, l.opts.MaxRecords)
 			if err != nil {
 				return err
@@ -32,6 +32,9 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 		}
 	}
 	if err := p.remove(ctx); err != nil {
+		return err
+	}
+	if err := p.dropDays(ctx); err != nil { // those that are empty now
 		return err
 	}
 	if err := p.read(ctx); err != nil || !p.sound || p.heads.count < rewriteHeadsAt {
@@ -71,6 +74,9 @@ func (p *pruner) remove(ctx context.Context) error {
 	if p.minTime.IsZero() {
 		return nil
 	}
+	if err := p.dropDays(ctx); err != nil {
+		return err
+	}
 	list, err := p.rows.Earliest(ctx, p.minTime.UnixMicro())
 	if err != nil {
 		return err
@@ -85,7 +91,7 @@ func (p *pruner) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !found || c.Key != p.key.id() && p.now.Sub(time.UnixMilli(c.Seen)) < foreignAbandonedAfter {
+		if !found || p.foreign(c) {
 			continue
 		}
 		if err := p.pruneChain(ctx, c); err != nil {
@@ -93,6 +99,11 @@ func (p *pruner) remove(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// foreign reports whether another key has the chain, and prunes it.
+func (p *pruner) foreign(c chainRow) bool {
+	return c.Key != p.key.id() && p.now.Sub(time.UnixMilli(c.Seen)) < foreignAbandonedAfter
 }
 
 // pruneChain removes the old records at the beginning of a chain, one page at a

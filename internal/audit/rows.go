@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
@@ -81,6 +82,17 @@ type rowStore interface {
 	Count(ctx context.Context, who int64, what string) (same, all int, err error)
 	Keys(ctx context.Context) ([]string, error)
 	Heads(ctx context.Context, key string, after int64, limit int) ([]headRow, error)
+	// MakeDays prepares tables for the records of the days after a time.
+	MakeDays(ctx context.Context, after time.Time) error
+	// Days returns the days that have a table of their own, the first one first.
+	Days(ctx context.Context) ([]day, error)
+	// Ends returns the last record and the number of records of each chain on a day that has a table.
+	Ends(ctx context.Context, d day) ([]dayEnd, error)
+	// Drop adds heads, removes the records up to those of ends, with the table of a day, and the chains that end there.
+	// If the table has other records, or a chain goes on, the error is errMoved.
+	Drop(ctx context.Context, key string, d day, ends []dayEnd, seal headsFunc) error
+	// base is the store of the rows.
+	base() *store.Store
 	// Snapshot calls f with rows that other transactions do not change.
 	Snapshot(ctx context.Context, f func(rowStore) error) error
 }
@@ -90,6 +102,8 @@ type storeRows struct {
 	store    *store.Store
 	snapshot *store.Tx // if not nil, all reads are in this transaction
 }
+
+func (s *storeRows) base() *store.Store { return s.store }
 
 // Snapshot reads in one transaction.
 func (s *storeRows) Snapshot(ctx context.Context, f func(rowStore) error) error {

@@ -31,21 +31,38 @@ const (
 // errSlow is the cause of a transaction that timed out.
 var errSlow = errors.New("the store did not answer for some seconds; another process may have locked it")
 
-// runUploader uploads the records of the journal until the Log is closed.
-func (l *Log) runUploader() {
-	for wait := uploadDelay; ; {
-		select {
-		case <-l.wake:
-		case <-l.ctx.Done():
-			return
-		}
-		if clock.Sleep(l.ctx, wait) != nil {
-			return
-		}
-		if wait = uploadDelay; l.uploadPending(l.ctx) != nil {
-			wait = retryDelay
-		}
+// run does the work of the Log in the background until it is closed: it uploads records when there are new ones, and
+// writes heads and recovers journals when it is time to. It opens the store with the first upload.
+func (l *Log) run() {
+	for wait := uploadDelay; clock.Sleep(l.ctx, wait) == nil && l.uploadPending(l.ctx) != nil; wait = retryDelay {
 	}
+	l.noted.at, l.sweep = time.Now(), time.Now().Add(firstSweep)
+	l.rows.base().Work(l.ctx, "", l.step, l.topic)
+}
+
+// step does what is to be done now, and returns how long nothing is to be done unless a record is added.
+func (l *Log) step(ctx context.Context) (next time.Duration, _ error) {
+	if l.waiting() && clock.Sleep(ctx, uploadDelay) == nil && l.uploadPending(ctx) != nil {
+		return retryDelay, nil
+	}
+	left := l.noteHead()
+	if next = time.Until(l.sweep); next <= 0 {
+		l.Recover(ctx)
+		l.startRetention()
+		l.report("preparing the audit log for the next days", l.rows.MakeDays(ctx, l.now()))
+		l.sweep, next = time.Now().Add(sweepEvery), sweepEvery
+	}
+	if left > 0 {
+		next = min(next, left)
+	}
+	return next, nil
+}
+
+// waiting reports whether records wait for their upload.
+func (l *Log) waiting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.current.pending) > 0
 }
 
 // uploadPending uploads the records that wait now. If ctx ends it stops between
@@ -89,7 +106,9 @@ func (l *Log) uploaded(t *openChain, n int, err error) {
 	rest := copy(t.pending, t.pending[n:])
 	clear(t.pending[rest:]) // free the lines
 	if t.pending = t.pending[:rest]; rest > 0 {
-		l.wakeUploader()
+		if err == nil {
+			l.rows.base().Poke(l.topic)
+		}
 	} else if cap(t.pending) > 4*maxBatch {
 		t.pending = nil // it may have been many
 	}

@@ -21,6 +21,7 @@ func sqliteDialect() dialect {
 		"{{settled}}", "TRUE",
 		"{{unlogged}}", "",
 		"{{uncompressed}}", "",
+		"{{postgres}}", "--", // the line is for PostgreSQL
 	)}
 }
 
@@ -38,6 +39,7 @@ func postgresDialect() dialect {
 		"{{settled}}", "xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
 		"{{unlogged}}", "UNLOGGED",
 		"{{uncompressed}}", "ALTER TABLE blob ALTER COLUMN data SET STORAGE EXTERNAL;", // so that a part is read alone
+		"{{postgres}}", "",
 	)}
 }
 

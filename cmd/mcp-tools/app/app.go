@@ -274,7 +274,7 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	return nil
 }
 
-// maxAuditRecords keeps the audit log at about 2 GB.
+// maxAuditRecords keeps the audit log in SQLite at about 2 GB.
 const maxAuditRecords = 2_500_000
 
 // openAudit opens the audit log. Records go to a journal first and from there to
@@ -284,7 +284,7 @@ func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
 	a.audit, err = audit.Open(audit.Options{
 		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: version.String(),
-		MaxAge: c.MaxAge, MaxRecords: maxAuditRecords, Vault: a.vault, Logger: a.log,
+		MaxAge: c.MaxAge, MaxRecords: maxAuditRecords, Vault: a.vault, Jobs: a.jobs, Logger: a.log,
 	})
 	if err != nil {
 		return err
