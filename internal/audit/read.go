@@ -284,7 +284,7 @@ func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func(
 // csvNames returns the columns: the chain, and the fields of a line in their order.
 func csvNames() []string {
 	return strings.Fields(`chain seq ts phase call parent kind tool alias agent user session transport profile risk
-		verdict approval outcome args_digest result_digest about args end bytes redactions repeats duration_ms tokens cost
+		verdict approval outcome args_digest result_digest about args head end bytes redactions repeats duration_ms tokens cost
 		error trace prev hash`)
 }
 
