@@ -168,12 +168,7 @@ func (s *Shelf) Get(ctx context.Context, owner, name string) (*Item, error) {
 		return nil, err
 	}
 	if s.limits.Used && age > s.limits.Age/usedShare {
-		err := s.blobs.o.Store.Update(ctx, func(t *store.Tx) error {
-			_, err := t.Exec(`UPDATE kept SET at = {{now}} WHERE noun = $1 AND owner = $2 AND name = $3`,
-				s.noun, digest, name)
-			return err
-		})
-		if err != nil {
+		if _, err := s.Touch(ctx, owner, name); err != nil {
 			return nil, err
 		}
 	}
@@ -183,6 +178,17 @@ func (s *Shelf) Get(ctx context.Context, owner, name string) (*Item, error) {
 	}
 	item.About, item.At = about, store.FromMillis(at)
 	return item, nil
+}
+
+// Touch makes a content that the owner has count as new, and reports whether there is one.
+func (s *Shelf) Touch(ctx context.Context, owner, name string) (known bool, err error) {
+	err = s.blobs.o.Store.Update(ctx, func(t *store.Tx) error {
+		n, err := t.Exec(`UPDATE kept SET at = {{now}} WHERE noun = $1 AND owner = $2 AND name = $3`,
+			s.noun, Owner(owner), name)
+		known = n > 0
+		return err
+	})
+	return known, err
 }
 
 // usedShare is the part of the age after which the use of a content is written down.

@@ -117,7 +117,7 @@ func (u *undo) open(name string, before *history.Content) (io.Reader, error) {
 	if !before.Kept {
 		return nil, lostError(name, nil)
 	}
-	copied, err := u.w.history.OpenCopy(before)
+	copied, err := u.w.history.Open(u.ctx, before)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, lostError(name, err)
 	}
@@ -271,7 +271,7 @@ func (v *historyView) describe(p history.LoggedChange, n int) PastChange {
 		if i != n && sees {
 			out.Others = append(out.Others, string(other.Shown))
 		}
-		out.Undoable = out.Undoable && sees && (other.Before == nil || v.w.history.Kept(other.Before))
+		out.Undoable = out.Undoable && sees && (other.Before == nil || v.w.history.Has(v.ctx, other.Before))
 	}
 	return out
 }

@@ -62,7 +62,8 @@ type Options struct {
 	Private   []string // absolute paths of files that callers must never see, even if Deny excepts them
 	HardLinks HardLinks
 	History   history.Limits
-	Routes    []Route // files that are not on disk
+	Shared    *history.Shared // the history of all servers on the store; nil: this data directory has its own
+	Routes    []Route         // files that are not on disk
 	// IndexMemory is the memory in bytes for search indexes; 0 disables them.
 	IndexMemory int64
 	Log         *slog.Logger // nil discards
@@ -115,6 +116,7 @@ func New(o Options) (*Workspace, error) {
 	}
 	w.indexes = newIndexes(w)
 	w.history = history.New(filepath.Join(o.Data, "files"), o.History, o.Log)
+	w.history.Share(o.Shared)
 	return w, nil
 }
 

@@ -46,6 +46,9 @@ func (a *App) openFiles(context.Context) error {
 		files := messaging.ContactFiles{Contacts: messaging.Contacts{Store: a.store}}
 		o.Routes = append(o.Routes, workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files})
 	}
+	if a.store.Engine() == "postgres" { // otherwise all processes on the store have the data directory
+		o.Shared = history.NewShared(a.blobs, o.History)
+	}
 	if a.files, err = workspace.New(o); err != nil {
 		return err
 	}

@@ -92,6 +92,7 @@ func (c *Change) Commit(ctx context.Context, r Record) (Record, error) {
 	}
 	err = finished()
 	c.close(true)
+	c.s.publish(ctx)
 	c.s.pruneIfDue(ctx, r)
 	return r, err
 }

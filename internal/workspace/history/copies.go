@@ -109,12 +109,16 @@ func (s *Store) OpenCopy(c *Content) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checkedCopy{file: file, left: c.Size, sum: sha256.New(), want: c.Digest}, nil
+	return newChecked(file, c), nil
+}
+
+func newChecked(from io.ReadCloser, c *Content) io.ReadCloser {
+	return &checkedCopy{file: from, left: c.Size, sum: sha256.New(), want: c.Digest}
 }
 
 // A checkedCopy reads a copy and compares its digest at the end.
 type checkedCopy struct {
-	file *os.File
+	file io.ReadCloser
 	left int64
 	sum  hash.Hash
 	want string

@@ -10,9 +10,11 @@
 //	copies/<sha256> old contents
 //	pending/<id>    journals of unfinished changes, for recovery
 //	locks/          locks of files, for goroutines and processes
+//	published       how far the changes were published, if the history is shared
 //
 // Begin with [Store.Lock] and [Store.Begin], which returns a [Change]. change.go has its life
-// cycle, step.go the steps for each name, and recover.go the recovery.
+// cycle, step.go the steps for each name, and recover.go the recovery. shared.go has the history
+// of several servers on one store.
 package history
 
 import (
@@ -53,6 +55,19 @@ type Limits struct {
 	Records int           // number of records; default 100,000
 }
 
+func (l Limits) withDefaults() Limits {
+	if l.Age <= 0 {
+		l.Age = defaultAge
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = defaultBytes
+	}
+	if l.Records <= 0 {
+		l.Records = defaultRecords
+	}
+	return l
+}
+
 // Errors of changes and copies.
 var (
 	// ErrChanged means that another program has changed the file.
@@ -72,6 +87,9 @@ type Store struct {
 	log     *slog.Logger
 	shards  [shardCount + 1]chan struct{} // the last one is for the catalogue
 	buffers sync.Pool
+	shared  *Shared // nil: the history of this directory alone
+
+	publishing chan struct{} // held while changes are published
 
 	mu    sync.Mutex
 	own   map[string]bool // pending changes of this process
@@ -82,16 +100,7 @@ type Store struct {
 
 // New returns the store in a directory. It does not access the directory yet.
 func New(dir string, l Limits, log *slog.Logger) *Store {
-	if l.Age <= 0 {
-		l.Age = defaultAge
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = defaultBytes
-	}
-	if l.Records <= 0 {
-		l.Records = defaultRecords
-	}
-	s := &Store{dir: dir, limits: l, log: log, own: map[string]bool{}, swaps: map[uint64]bool{}}
+	s := &Store{dir: dir, limits: l.withDefaults(), log: log, publishing: make(chan struct{}, 1), own: map[string]bool{}, swaps: map[uint64]bool{}}
 	for i := range s.shards {
 		s.shards[i] = make(chan struct{}, 1)
 	}

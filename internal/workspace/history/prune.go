@@ -81,6 +81,14 @@ func (s *Store) prune(ctx context.Context, now time.Time) error {
 		if err := s.trimCatalogue(from); err != nil {
 			return err
 		}
+		if err := s.trimPublished(from); err != nil {
+			return err
+		}
+	}
+	if s.shared != nil {
+		if err := s.shared.prune(ctx); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(s.path(prunedName), nil, 0o600)
 }

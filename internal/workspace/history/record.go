@@ -128,6 +128,7 @@ func (s *Store) Add(ctx context.Context, r Record, olds []io.Reader) error {
 	if err := s.add(ctx, r, olds); err != nil {
 		return err
 	}
+	s.publish(ctx)
 	s.pruneIfDue(ctx, r)
 	return nil
 }
@@ -173,12 +174,20 @@ func (s *Store) add(ctx context.Context, r Record, olds []io.Reader) error {
 // Each calls yield with all records, the latest first, until it returns false. If hint is not
 // "", Each may leave out records without a name or an id that ends with hint.
 func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) bool) error {
+	return s.each(ctx, hint, yield, func(ctx context.Context, yield func(line []byte) bool) error {
+		return s.eachLine(ctx, hint, yield)
+	})
+}
+
+// each is Each for the records that lines has.
+func (s *Store) each(ctx context.Context, hint string, yield func(LoggedChange) bool,
+	lines func(context.Context, func(line []byte) bool) error) error {
 	var needle []byte
 	if quoted, err := json.Marshal(hint); err == nil && hint != "" {
 		needle = quoted[1:] // with the closing quote
 	}
 	undone := map[string]string{}
-	return s.eachLineBackward(ctx, func(line []byte) bool {
+	return lines(ctx, func(line []byte) bool {
 		if needle != nil && !bytes.Contains(line, needle) && !bytes.Contains(line, []byte(`"undoes":`)) {
 			return true
 		}
@@ -212,6 +221,17 @@ func (s *Store) State() State {
 		return State{}
 	}
 	return State{info.Size(), info.ModTime()}
+}
+
+// recorded returns the record of a change by its id, if it is in the catalogue of this server.
+func (s *Store) recorded(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
+	err = s.each(ctx, id, func(p LoggedChange) bool {
+		if p.ID == id {
+			found, ok = p, true
+		}
+		return !ok
+	}, s.eachLineBackward)
+	return found, ok, err
 }
 
 // Find returns the record of a change, or of all changes of a call or a script as one: its id is that of the call

@@ -16,6 +16,7 @@ import (
 // nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
 	_, err := s.recoverPending(ctx, nil)
+	s.publish(ctx) // what this server could not publish before it was killed
 	return errors.Join(err, s.pruneNow(ctx))
 }
 
@@ -119,7 +120,7 @@ func (s *Store) finishOrRevert(ctx context.Context, j *journal, p plan) error {
 		return err
 	}
 	defer unlock()
-	recorded, known, err := s.Find(context.WithoutCancel(ctx), j.id)
+	recorded, known, err := s.recorded(context.WithoutCancel(ctx), j.id)
 	if err != nil {
 		return err
 	}
