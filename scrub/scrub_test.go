@@ -234,3 +234,13 @@ func TestMarkdownEscapedKeys(t *testing.T) {
 	}
 	checkMarked(t, s, []string{"[password=«hunter22»](https://example.com/path)", "![password=«hunter22»](http://h/)"})
 }
+
+// TestOwnTokens masks the tokens of this program: those of the token command, and those of logins.
+func TestOwnTokens(t *testing.T) {
+	r := dice(7)
+	text := "a " + pre("mcp", "t_", alnums, 49).draw(r) + " b " + pre("mcp", "r_", alnums, 64).draw(r) + " mcpt_ mcpr_short"
+	clean, found := new(Scrubber).Report(text)
+	if found["mcp_tools_token"] != 2 || len(found) != 1 {
+		t.Errorf("found %v in %q", found, clean)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,6 +26,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/pquerna/otp/totp"
+
+	"github.com/mcp-tools/mcp-tools/internal/conformance"
 )
 
 // A loginServer is a server with its own login, and a person who has set a password there.
@@ -49,7 +53,7 @@ func serveLogin(t *testing.T) *loginServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &loginServer{roots: x509.NewCertPool(), cert: filepath.Join(dir, "cert.pem"), step: -2}
+	s := &loginServer{roots: x509.NewCertPool(), cert: filepath.Join(dir, "cert.pem"), step: -1}
 	s.roots.AddCert(known.Certificate())
 	keyFile := filepath.Join(dir, "key.pem")
 	for file, block := range map[string]*pem.Block{
@@ -62,14 +66,7 @@ func serveLogin(t *testing.T) *loginServer {
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("# Shop\n\nA small shop.\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := freeAddress(t)
 	s.remote = serveRemote(t, "server: {public_url: 'https://"+address+"/mcp'}\n", "--http", address, "--tls-cert", s.cert,
 		"--tls-key", keyFile)
 	var out strings.Builder
@@ -157,6 +154,48 @@ func (s *loginServer) logIn(from string) string {
 	return to
 }
 
+// guide runs a client that prints a URL for the browser, logs ann in there, and passes the callback to back. It
+// returns what the client has printed after the URL.
+func (s *loginServer) guide(t *testing.T, cmd *exec.Cmd, back func(string) error) string {
+	t.Helper()
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(out)
+	for said.Scan() && !strings.HasPrefix(said.Text(), strings.TrimSuffix(s.url, "mcp")+"oauth/") {
+	}
+	if from := said.Text(); from != "" {
+		err = back(s.logIn(from))
+	}
+	var rest strings.Builder
+	for said.Scan() {
+		rest.WriteString(said.Text() + "\n")
+	}
+	if wait := cmd.Wait(); err != nil || wait != nil {
+		t.Fatalf("%v, %v: %s\n%s", err, wait, rest.String(), problems.String())
+	}
+	return rest.String()
+}
+
+// freeAddress returns an address on this machine with a free port.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return free.Addr().String()
+}
+
 // TestLoginClients goes with real clients from a 401 to a call of a tool.
 func TestLoginClients(t *testing.T) {
 	s := serveLogin(t)
@@ -198,34 +237,55 @@ func TestLoginClients(t *testing.T) {
 	t.Run("TypeScript", func(t *testing.T) {
 		cmd := withModules(t, filepath.Join("..", "..", "testdata", "login", "client.mjs"))
 		cmd.Env = append(os.Environ(), "MCP_TOOLS_URL="+s.url, "NODE_EXTRA_CA_CERTS="+s.cert)
-		var problems strings.Builder
-		cmd.Stderr = &problems
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := cmd.StdoutPipe()
+		rest := s.guide(t, cmd, func(back string) error {
+			_, err := fmt.Fprintln(in, back)
+			return err
+		})
+		if !strings.Contains(rest, "A small shop.") {
+			t.Errorf("it printed %s", rest)
+		}
+	})
+	t.Run("conformance", func(t *testing.T) {
+		node, modules := conformance.Install(t, filepath.Join("..", "..")).Node()
+		res, err := s.browser().Post(strings.TrimSuffix(s.url, "/mcp")+"/oauth/register", "application/json",
+			strings.NewReader(`{"client_name": "Suite", "redirect_uris": ["http://127.0.0.1/callback"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Start(); err != nil {
+		defer res.Body.Close()
+		var made struct {
+			ID string `json:"client_id"`
+		}
+		if err := json.NewDecoder(res.Body).Decode(&made); err != nil {
 			t.Fatal(err)
 		}
-		said := bufio.NewReader(out)
-		from, err := said.ReadString('\n')
-		if err == nil {
-			_, err = fmt.Fprintln(in, s.logIn(strings.TrimSpace(from)))
+		_, port, err := net.SplitHostPort(freeAddress(t))
+		if err != nil {
+			t.Fatal(err)
 		}
-		rest, _ := io.ReadAll(said) // the end is the error, or what the program has printed
-		if wait := cmd.Wait(); err != nil || wait != nil || !strings.Contains(string(rest), "A small shop.") {
-			t.Errorf("%v, %v: %s%s\n%s", err, wait, from, rest, problems.String())
+		cmd := exec.Command(node, filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js"),
+			"authorization", "--url", strings.TrimSuffix(s.url, "/mcp"), "--client-id", made.ID, "--resource", s.url, "--port", port)
+		cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+s.cert)
+		rest := s.guide(t, cmd, func(back string) error {
+			res, err := http.Get(back)
+			if err == nil {
+				err = res.Body.Close()
+			}
+			return err
+		})
+		if !strings.Contains(rest, "3 passed, 0 failed") {
+			t.Errorf("it printed %s", rest)
 		}
 	})
 	var list strings.Builder
 	if err := s.run(t.Context(), &list, "token", "list", "--data", filepath.Join(s.dir, "data")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Go", "TypeScript"} {
+	for _, name := range []string{"Go", "TypeScript", "Suite"} {
 		if !regexp.MustCompile(`active +` + name + ` +coding +- +ann`).MatchString(list.String()) {
 			t.Errorf("token list lacks %s:\n%s", name, list.String())
 		}

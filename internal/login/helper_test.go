@@ -41,7 +41,7 @@ type world struct {
 	db      *store.Store
 	table   *tokens.Table
 	secret  string // of ann's codes
-	step    int    // of her next code
+	step    int    // of her next code, in periods from now
 	browser map[string]string
 	from    string // address of requests
 
@@ -120,10 +120,10 @@ func (w *world) setPassword(link string) (secret string) {
 		w.Fatalf("no secret in %s", page)
 	}
 	secret = found[1]
-	if got := w.post(path+"/password", url.Values{"password": {password}, "code": {w.code(secret, -2)}}); got.Code != http.StatusOK {
+	if got := w.post(path+"/password", url.Values{"password": {password}, "code": {w.code(secret, -1)}}); got.Code != http.StatusOK {
 		w.Fatalf("setting the password: %d %s", got.Code, got.Body)
 	}
-	w.step = -1
+	w.step = 0
 	return secret
 }
 

@@ -239,6 +239,9 @@ func (s *Server) sameResource(authorized, asked string) bool {
 // used: the response was lost, or two processes of a client have sent it at once.
 const lostFor = 10 * time.Second
 
+// usedFor is how long a refresh token that was used is remembered.
+const usedFor = 7 * 24 * time.Hour
+
 // RefreshToken issues new tokens for a refresh token, which is replaced. A refresh token that was replaced
 // before ends the login: one of the two who have it has stolen it.
 func (s *Server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.RefreshTokenRequest]) (*op.Response, error) {
@@ -289,6 +292,11 @@ func (s *Server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.Refr
 		}
 		if _, err = t.Exec("UPDATE login_refresh SET used = CASE used WHEN 0 THEN {{now}} ELSE used END, successor = $2 "+
 			"WHERE hash = $1", g.hash, users.Digest(next)); err != nil {
+			return err
+		}
+		// One that was used long ago and comes again is refused as one that is not known.
+		if _, err = t.Exec("DELETE FROM login_refresh WHERE token = $1 AND used > 0 AND used < {{now}} - $2", g.token,
+			usedFor.Milliseconds()); err != nil {
 			return err
 		}
 		res = answerOf(access, next, strings.Join(profiles, " "))
