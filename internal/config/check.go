@@ -55,6 +55,16 @@ func (l *Loaded[T]) check() (problems Problems) {
 	return problems
 }
 
+// Collect returns the problems that visit finds in a section, in the order of the file.
+func (l *Loaded[T]) Collect(section string, visit func(Add)) (problems Problems) {
+	var add Add = func(path, format string, args ...any) {
+		problems = append(problems, l.Problem(path, format, args...))
+	}
+	visit(add.In(section))
+	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
+	return problems
+}
+
 // Warnings returns what the sections warn of, in the order of the file.
 func (l *Loaded[T]) Warnings() (problems Problems) {
 	var add Add = func(path, format string, args ...any) {

@@ -2,6 +2,8 @@ package exec
 
 import (
 	"embed"
+	"slices"
+	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
@@ -21,6 +23,21 @@ type Settings struct {
 type AgentSettings struct {
 	Groups   map[string]string              `yaml:"groups" keys:"name" enum:"deny,ask,off"`
 	Programs map[string]cli.ProgramSettings `yaml:"programs" keys:"name"`
+}
+
+// Environ returns the variables of the settings for every command. getenv returns those of the server.
+func (s Settings) Environ(getenv func(string) string) []string {
+	var all []string
+	for name, value := range s.Environment {
+		if inherited, ok := strings.CutPrefix(value, "env:"); ok {
+			if value = getenv(inherited); value == "" {
+				continue
+			}
+		}
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return all
 }
 
 //go:embed settings.txt

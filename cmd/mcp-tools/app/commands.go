@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -88,23 +87,6 @@ func (a *App) openCommands(context.Context) error {
 	if err != nil {
 		return err
 	}
-	modes := make(map[string]commands.Policy)
-	for profile, mode := range c.Sandbox.Profiles {
-		modes[profile] = SandboxPolicy(c.Sandbox, mode)
-	}
-	usual := SandboxPolicy(c.Sandbox, "")
-	mode := func(caller tool.Caller) commands.Policy {
-		profile := a.rules.profileOf(caller)
-		if own, ok := c.Sandbox.Agents[caller.Agent]; ok {
-			of := c.Sandbox
-			of.Network = a.network.Of(caller)
-			return SandboxPolicy(of, cmp.Or(own.Mode, c.Sandbox.Profiles[profile]))
-		}
-		if p, ok := modes[profile]; ok {
-			return p
-		}
-		return usual
-	}
 	a.network = &network.Access{
 		Settings: c.Sandbox, Data: a.data, Own: a.ownPorts(), Profile: a.autonomyOf, Scrub: a.scrub.Text, Log: a.log,
 		Asking:  func() approvals.Settings { return a.inForce().Config.Approvals },
@@ -117,9 +99,9 @@ func (a *App) openCommands(context.Context) error {
 	a.commands, err = commands.New(commands.Options{
 		Disposable: gitrepo.Disposable,
 		Tiers:      a.tiers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
-		Mode:        mode,
-		Directories: a.directories, Dir: a.files.Dir, Proxy: a.network.Proxy, Environ: a.environ(),
-		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
+		Mode:        commands.Modes(c.Sandbox, a.rules.profileOf),
+		Directories: a.directories, Dir: a.files.Dir, Proxy: a.network.Proxy, Environ: c.Exec.Environ(a.env.Getenv),
+		ExtraRead: commands.Existing(c.Sandbox.Read, a.log), ExtraWrite: commands.Existing(c.Sandbox.Write, a.log),
 		Limits: sandbox.Limits{
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
 			Temp: int64(c.Sandbox.Temp),
@@ -141,22 +123,6 @@ func (a *App) repository(ctx context.Context, dir string) (address, branch strin
 		return "", "" // the command itself says why
 	}
 	return gitrepo.Remote(host)
-}
-
-// extra returns those of the operator's directories that exist, with links
-// resolved. A missing directory is logged; commands run without it.
-func (a *App) extra(paths []string) []string {
-	var there []string
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			a.log.Warn("commands cannot see a directory of sandbox.read or sandbox.write; create it and restart",
-				"err", err)
-			continue
-		}
-		there = append(there, real)
-	}
-	return there
 }
 
 // Launchers returns the sandboxes that the settings allow, the strongest first. Machines of which drained returns true get no more
@@ -193,41 +159,12 @@ func linuxBuild() string {
 	return path
 }
 
-// SandboxPolicy returns where the commands of a profile run, and what must be isolated.
-// An empty mode is that of callers with other profiles.
-func SandboxPolicy(c sandbox.Settings, mode string) commands.Policy {
-	p := commands.Policy{
-		Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network != network.Off, Asks: c.Network != network.On,
-	}
-	if p.Mode != commands.Host { // the host cannot isolate anything
-		for _, name := range c.Require {
-			p.Require = append(p.Require, sandbox.Guarantee(name))
-		}
-	}
-	return p
-}
-
-// environ returns the variables of the settings for every command.
-func (a *App) environ() []string {
-	var all []string
-	for name, value := range a.loaded.Config.Exec.Environment {
-		if inherited, ok := strings.CutPrefix(value, "env:"); ok {
-			if value = a.env.Getenv(inherited); value == "" {
-				continue
-			}
-		}
-		all = append(all, name+"="+value)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // execOptions returns what the tools that run commands need.
 func (a *App) execOptions() exec.Options {
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results}, MaxTimeout: maxCommandTime,
 		Elevated: a.loaded.Config.Sandbox.Elevated,
-		Rules:    func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).judge },
+		Rules:    func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).Judge },
 		Scrub: func(ctx context.Context, w io.Writer) io.WriteCloser {
 			c := tool.CallerFrom(ctx)
 			return a.scrub.For(scrub.Session{Agent: c.Agent, User: c.User, ID: c.Session}).NewWriter(w)
@@ -238,7 +175,7 @@ func (a *App) execOptions() exec.Options {
 		Ended:      a.commandEnded,
 		Finished:   a.recordCommand,
 		Programs: cli.Options{
-			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret,
+			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).Programs }, Secret: a.secret,
 			Mask: a.scrub.Set, Changeable: a.changeable,
 			Repository: a.repository,
 			Private:    a.ownPaths(),
@@ -247,8 +184,8 @@ func (a *App) execOptions() exec.Options {
 }
 
 // commandsOf returns the rules for the commands of the caller in ctx.
-func (a *App) commandsOf(ctx context.Context) commandRules {
-	return a.rules.load().commandsOf(tool.CallerFrom(ctx).Agent)
+func (a *App) commandsOf(ctx context.Context) exec.AgentRules {
+	return a.rules.load().commands.Of(tool.CallerFrom(ctx).Agent)
 }
 
 // commandEnded sends the session of a caller the event that its command in the background has

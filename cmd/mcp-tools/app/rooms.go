@@ -39,6 +39,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/custom"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
@@ -51,6 +52,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
+	"github.com/mcp-tools/mcp-tools/tools/web"
 	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
@@ -94,7 +96,18 @@ func (e *Env) Rooms() []*room.Room {
 		{Name: "web", Checks: []room.Check{
 			browser.Check(LocalTiers(), func() (string, bool) { b := e.settings().Web.Browser; return b.Path, b.Insecure }),
 			search.Check(func() search.Settings { return e.settings().Web.Search }),
+			web.Check(func() web.Settings { return e.settings().Web }, e.fetchable),
 		}},
+		{Name: "exec", Checks: []room.Check{exec.Check(exec.CheckSetup{
+			Settings:  func() (sandbox.Settings, exec.Settings) { s := e.settings(); return s.Sandbox, s.Exec },
+			Launchers: e.launchers,
+			Secret: func(_ context.Context, name string) error {
+				return e.fetchable(config.Secret("secret:" + name))
+			},
+		})}},
+		{Name: "agents", Checks: []room.Check{contextfiles.Check(func() []contextfiles.Agent {
+			return Agents(e.settings().Agents)
+		})}},
 		{Name: "embeddings", Checks: []room.Check{embed.Check(e.openEncoder)}},
 		tokens.Room(tokens.Setup{
 			Profiles: e.profiles, Workspace: WorkspaceDir, URL: e.publicURL, Env: config.EnvToken,
@@ -104,6 +117,12 @@ func (e *Env) Rooms() []*room.Room {
 			Profiles: e.profiles, Workspace: WorkspaceDir, Origin: func() string { return loginOrigin(e.settings()) },
 		}),
 	}
+}
+
+// fetchable returns the error of fetching a secret.
+func (e *Env) fetchable(s config.Secret) error {
+	_, err := s.Fetch(e.Sources(e.settings()))
+	return err
 }
 
 // launchers returns the sandboxes of the settings.

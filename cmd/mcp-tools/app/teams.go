@@ -81,7 +81,7 @@ var noTeams = []string{teams.Group}
 // unusable returns the tools, and groups of tools, that do not work for a caller.
 func (a *App) unusable(c tool.Caller) (all []string) {
 	all = slices.Clone(a.noMedia)
-	if len(a.rules.load().commandsOf(c.Agent).programs) == 0 {
+	if len(a.rules.load().commands.Of(c.Agent).Programs) == 0 {
 		all = append(all, "credentialed_exec")
 	}
 	if !a.teams.Has(c.Agent) {

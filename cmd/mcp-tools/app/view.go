@@ -33,7 +33,7 @@ func (e *Env) Examine() (*View, error) {
 		return nil, explainMissing(err)
 	}
 
-	if _, _, err := compileCommands(loaded, nil); err != nil {
+	if _, err := compileCommands(loaded, nil); err != nil {
 		return nil, err
 	}
 	if err := checkWebSettings(loaded.Config.Web); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
 // checkSettings reads the settings, and checks who may change the file.
@@ -220,20 +219,4 @@ func (c *checkup) checkWorkspace() {
 		return
 	}
 	c.ok(check, "%s", dir)
-}
-
-// checkAgents reads the context files in the directories of the settings.
-func (c *checkup) checkAgents() {
-	const check = "agents"
-	agents := app.Agents(c.settings.Config.Agents)
-	for _, a := range agents {
-		if a.Dir == "" {
-			continue
-		}
-		if list, err := contextfiles.New(nil, agents).Directory(a.Name); err != nil {
-			c.fail(check, "correct the file, or agents.files", "%s in %s: %v", a.Name, a.Dir, err)
-		} else {
-			c.ok(check, "%s has %s in %s", a.Name, text.Plural(len(list), "context file"), a.Dir)
-		}
-	}
 }
