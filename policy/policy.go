@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// A Verdict is the result of a decision. The zero Verdict is Deny.
+// A Verdict is the result of a decision. The zero Verdict is Deny, so that a forgotten decision refuses.
 type Verdict uint8
 
 // The verdicts, from the least to the most permissive.
@@ -38,7 +38,9 @@ func (v Verdict) String() string {
 // MarshalText writes the verdict as a word.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Subject is the caller that a decision is about.
+// A Subject is the caller that a decision is about. Rules name its profile, its agent, the provider of its model and
+// its chat. For the call of a subagent the server decides about each outer caller too, and the strictest verdict
+// counts.
 type Subject struct {
 	Profile  string // as chosen by flag, path or token; "" leaves it to the rules
 	Agent    string

@@ -23,7 +23,8 @@ import (
 	"sync/atomic"
 )
 
-// Options configure a Scrubber. The zero value is the default.
+// Options configure a Scrubber. The zero value masks all known kinds of credentials. Values that must be masked in any
+// case, such as the secrets of the vault, are set later with [Scrubber.Set].
 type Options struct {
 	Allow []string // values that are not masked; with the prefix re: RE2 patterns of whole values
 	Extra []Rule   // more secrets

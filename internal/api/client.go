@@ -27,7 +27,7 @@ type Call struct {
 	Body   any // becomes JSON; *outbound.Form, url.Values and []byte are sent as such; nil is none
 	// Safe marks a call that may be repeated without harm, as GET and HEAD always may.
 	Safe     bool
-	Timeout  time.Duration // 0 is that of the options
+	Timeout  time.Duration // 0 is the limit of the options
 	MaxBytes int64         // of the response; 0 is that of the options
 	// Redirects is the maximum number of redirects. Without, a redirect is an error.
 	Redirects int

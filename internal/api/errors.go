@@ -49,7 +49,7 @@ type Error struct {
 	cause error
 }
 
-// Error returns what a model may read.
+// Error returns the text that a model may read.
 func (e *Error) Error() string {
 	words := e.Service
 	if e.Status != 0 {
@@ -98,7 +98,7 @@ func (t *Transport) status(res *http.Response) *Error {
 	return e
 }
 
-// describe adds what the body of a response says about the error.
+// describe adds the description of the error in the body of a response.
 func (t *Transport) describe(ctx context.Context, e *Error, body []byte) {
 	e.Body = body
 	_, code, message := Describe(body)

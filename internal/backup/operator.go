@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Setup is what the room of the store asks of the settings.
+// A Setup has the settings that the room of the store needs.
 type Setup struct {
 	Places func() (Places, error)
 	// At returns the options of another store.
@@ -84,7 +84,7 @@ type operator struct {
 	setup Setup
 }
 
-// exists returns an error if nobody has made the store yet.
+// exists returns an error if there is no store yet.
 func (o *operator) exists() error {
 	if !o.Missing() {
 		return nil
@@ -174,8 +174,8 @@ func (o *operator) backup(ctx context.Context, a backupArgs) (none tool.Result, 
 	return note(room.Said(done, "%s has %s (%s).%s", a.File, done.size(), terminal.FileSize(done.Bytes), more)), nil
 }
 
-// collect copies what killed processes have left to the store, which must exist, and
-// returns a function that adds a note to a result.
+// collect copies the journals of killed processes to the store, which must exist, and returns a function that adds a
+// note to a result.
 func (o *operator) collect(ctx context.Context) (func(tool.Result) tool.Result, error) {
 	if err := o.exists(); err != nil {
 		return nil, err

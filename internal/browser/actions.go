@@ -29,7 +29,7 @@ const (
 	changeChars  = 3000 // of the changes
 )
 
-// do executes a request and returns what the browser shows then.
+// do executes a request and returns the view of the browser after it.
 func (s *session) do(ctx context.Context, req Request) (View, error) {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout+time.Duration(req.Millis)*time.Millisecond)
 	defer cancel()

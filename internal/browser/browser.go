@@ -1,11 +1,10 @@
 // Package browser controls Chromium for agents. Each conversation of each caller has
 // a browser with its own profile, which is deleted when the browser is closed.
 //
-// The package knows the DevTools protocol, how to start Chromium in isolation, and how
-// to show a page as text to a model. It does not know which hosts may be reached: a
-// browser can connect only to a proxy that the caller of the package supplies. Package
-// program starts the browser; on Linux it is in a sandbox with a network that contains nothing
-// but that proxy, and without the files of this machine. Package web has the tool that models call.
+// The package knows the DevTools protocol, how to start Chromium in isolation, and how to show a page as text to a
+// model. It does not decide about hosts: a browser can connect only to a proxy that the caller of the package supplies.
+// Package program starts the browser; on Linux it is in a sandbox with a network that contains nothing but that proxy,
+// and without the files of this machine. Package web has the tool that models call.
 //
 // DevTools commands are sent through pipes and never to a port, since any process on
 // the machine could connect to a port. Responses of a page are not trusted: they may be
@@ -67,9 +66,8 @@ type Options struct {
 	Log      *slog.Logger // default: discard
 }
 
-// Own are the pages of callers' own: files of their workspaces, and what their commands
-// serve. They open in a browser that loads no other documents, so that no page of the web
-// is in a browser that reaches them.
+// Own are the pages of callers' own: files of their workspaces, and pages that their commands serve. They open in a
+// browser that loads no other documents, so that no page of the web is in a browser that reaches them.
 type Own interface {
 	// Address returns the URL of the page that text names, and true if it is one of the
 	// caller in ctx; else text and false. An error means that text names a page of the
@@ -128,8 +126,8 @@ func New(o Options) (*Browsers, error) {
 	return &Browsers{o: o, dir: home, sessions: make(map[owner]*session)}, nil
 }
 
-// Sweep removes what crashed servers left in the directory. It reads the whole
-// directory, which is too slow for the start of a browser.
+// Sweep removes the files of crashed servers from the directory. It reads the whole directory, which is too slow for
+// the start of a browser.
 func (b *Browsers) Sweep() {
 	if err := sweep(b.dir); err != nil {
 		b.o.Log.Warn("the directories of old browsers cannot be removed", "err", err)

@@ -68,7 +68,7 @@ type Request struct {
 	Seen bool // a person sees the result: View.Seen is wanted
 }
 
-// SiteFacts returns what an approval of a request at a site depends on.
+// SiteFacts returns the facts that an approval of a request at a site depends on.
 func SiteFacts(site string) tool.Facts {
 	if site == "" {
 		return nil
@@ -76,7 +76,7 @@ func SiteFacts(site string) tool.Facts {
 	return tool.Facts{"site": site}
 }
 
-// A View is what a browser shows after a request.
+// A View is the page of a browser after a request.
 type View struct {
 	Tab     string   // the current tab
 	Tabs    int      // open tabs

@@ -186,8 +186,8 @@ func (s *session) close() error {
 	return err
 }
 
-// refused keeps why the proxy refused a connection. A page of the caller's own may lack
-// what it did not get, so the model is told.
+// refused keeps why the proxy refused a connection. A page of the caller's own may lack a file because of that, so the
+// model gets a note.
 func (s *session) refused(to string, err error) {
 	s.refusals.add(to, err)
 	if known := tool.AsError(err); s.owner.own && known.Kind == tool.Refused {

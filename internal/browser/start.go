@@ -180,10 +180,10 @@ func (c *chromium) launch(ctx context.Context, o Options, tier *sandbox.Tier, pa
 	return err
 }
 
-// maxTemp bounds what a browser stores in the sandbox's memory. Its own temporary files are on disk.
+// maxTemp bounds the files that a browser stores in the sandbox's memory. Its own temporary files are on disk.
 const maxTemp = 256 << 20
 
-// shownFiles returns what a browser reads beside the system's programs: its own directory, the settings that
+// shownFiles returns the files that a browser reads beside the system's programs: its own directory, the settings that
 // the operator has made for all browsers, and the cache of fonts, without which each start reads all fonts.
 func shownFiles(tier *sandbox.Tier, path string) (all []string) {
 	if !tier.Layout(sandbox.Directories{}).Shows(path) {

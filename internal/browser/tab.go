@@ -34,7 +34,7 @@ type tab struct {
 	console []string // messages of scripts
 }
 
-// A pageTarget is what DevTools calls a target: a page, or a frame in its own process.
+// A pageTarget is a target of DevTools: a page, or a frame in its own process.
 type pageTarget struct {
 	endpoint
 	tab    *tab

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Checker is a section that finds values in it that are valid alone, but not together. What sections
-// expect of each other is checked by the struct of all sections, which is a Checker too.
+// A Checker is a section that finds values in it that are valid alone, but not together. The struct of all sections is
+// a Checker too: it finds contradictions between sections.
 type Checker interface {
 	// Check reports each problem to add, with the path of a setting within the section.
 	Check(add Add)
@@ -65,7 +65,7 @@ func (l *Loaded[T]) Collect(section string, visit func(Add)) (problems Problems)
 	return problems
 }
 
-// Warnings returns what the sections warn of, in the order of the file.
+// Warnings returns the warnings of the sections, in the order of the file.
 func (l *Loaded[T]) Warnings() (problems Problems) {
 	var add Add = func(path, format string, args ...any) {
 		p := l.Problem(path, format, args...)

@@ -1,14 +1,13 @@
 // Package config reads the operator's settings: one optional YAML file, the
 // environment and the command line, over defaults that work without any.
 //
-// A section is a struct whose fields declare settings, with tags (see field.go) and with texts in a
-// file settings.txt beside it (see Documented). Each room declares its own section; this package has
-// those of the house, such as Server and Store. The program lists all sections as the fields of one
-// struct, and a Reader reads them. Defaults, checks, environment variables, flags, the reference and
-// the JSON Schema follow from the declarations.
+// A section is a struct whose fields declare settings, with tags (see field.go) and with texts in a file settings.txt
+// beside it (see Documented). Each room declares its own section; this package has the sections of the house, such as
+// Server and Store. The program lists all sections as the fields of one struct, and a Reader reads them. Defaults,
+// checks, environment variables, flags, the reference and the JSON Schema follow from the declarations.
 //
-// The package knows which values are valid, where each value came from, and how to notice changes. It
-// does not know what settings do. The file contains no secrets, only references to them (Secret).
+// The package knows the valid values, the source of each value, and how to notice changes. It does not know the effect
+// of settings. The file contains no secrets, only references to them (Secret).
 //
 // Begin with NewReader, then Load.
 package config
@@ -86,7 +85,7 @@ func (c Connections) Check(add Add) {
 	}
 }
 
-// CheckOAuth finds what is missing for access tokens. publicURL is the URL of the server.
+// CheckOAuth finds settings that access tokens need. publicURL is the URL of the server.
 func (c Connections) CheckOAuth(publicURL string, add Add) {
 	o := c.OAuth
 	switch {

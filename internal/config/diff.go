@@ -23,8 +23,8 @@ func (r *Reader[T]) differing(before, after *T) []Setting {
 	})
 }
 
-// hold sets the settings of next that need a restart to their values in running,
-// and returns the keys of those that differ.
+// hold sets the settings of next that need a restart to their values in running, and returns the keys of the settings
+// that differ.
 func hold[T any](running, next *Loaded[T]) (waiting []string) {
 	for _, s := range next.reader.differing(&running.Config, &next.Config) {
 		if s.Restart {

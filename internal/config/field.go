@@ -72,7 +72,7 @@ type Declared interface {
 	Declared() []Declaration
 }
 
-// A Declaration is the name of a setting, the form of its text, and what it is for.
+// A Declaration is the name of a setting, the form of its text, and its purpose.
 type Declaration struct{ Name, Form, Doc string }
 
 // in returns the value of f in a section.
@@ -143,7 +143,7 @@ func (f *field) take(key, value string) {
 	}
 }
 
-// Words is a type of text that accepts certain words only, such as the names of what a room has.
+// Words is a type of text that accepts certain words only, such as the names of the channels of a room.
 type Words interface {
 	// Words returns the words.
 	Words() []string

@@ -31,7 +31,7 @@ type origin struct {
 
 // Forms with a meaning beyond the text.
 const (
-	// Profile is the form of the name of a profile of the policy, AnyProfile that of such a name or * for all.
+	// Profile is the form of the name of a profile of the policy, AnyProfile the form of such a name or * for all.
 	Profile    = "profile"
 	AnyProfile = "profile or *"
 	// FormSecret, FormURL and FormHostPort are forms that packages with a Declared look for.

@@ -20,7 +20,7 @@ import (
 
 // LoadOptions are the sources of settings.
 type LoadOptions struct {
-	// Path is the file to read; empty: that of the environment, else the usual one if it exists.
+	// Path is the file to read; empty: the file of the environment, else the usual one if it exists.
 	Path      string
 	Getenv    func(name string) string // the environment; nil: no variables
 	Overrides map[string]string        // values of flags, by key
@@ -87,15 +87,15 @@ func (r *Reader[T]) Examine(o LoadOptions, more func(*Loaded[T]) Problems) (*Loa
 		return l, found, nil
 	}
 	for _, p := range found {
-		if err == nil || !p.Warning { // a rule may be without effect for lack of what is wrong elsewhere
+		if err == nil || !p.Warning { // a mistake elsewhere may leave a rule without effect
 			wrong = append(wrong, p)
 		}
 	}
 	return nil, nil, wrong
 }
 
-// unread reports whether there is a file of which nothing could be read. Then further problems are not
-// about what is in the file.
+// unread reports whether there is a file of which nothing could be read. Then further problems are not about the
+// content of the file.
 func (l *Loaded[T]) unread() bool { return l.Path != "" && l.lines == nil }
 
 // load reads the settings, the first time or after before. Its result has the path

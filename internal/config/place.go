@@ -33,8 +33,8 @@ const (
 	EnvToken = envPrefix + "TOKEN"
 )
 
-// File returns the path of the settings file, whether it exists or not: that of a
-// flag, else of the environment, else the usual one.
+// File returns the path of the settings file, whether it exists or not: the path of a flag, else of the environment,
+// else the usual one.
 func File(flag string, getenv func(string) string) (string, error) {
 	path, _ := LoadOptions{Path: flag, Getenv: getenv}.file(runtime.GOOS)
 	if path == "" {
@@ -67,8 +67,8 @@ func home(getenv func(string) string, goos string) string {
 	return getenv("HOME")
 }
 
-// DataDir returns the absolute path of the data directory, which need not exist:
-// that of a flag, else of the environment, else the usual one.
+// DataDir returns the absolute path of the data directory, which need not exist: the path of a flag, else of the
+// environment, else the usual one.
 func DataDir(flag string, getenv func(string) string) (string, error) {
 	return dataDir(flag, getenv, runtime.GOOS)
 }

@@ -13,7 +13,7 @@ type Problem struct {
 	Source  string `json:"source"`         // a file, a variable or a flag
 	Line    int    `json:"line,omitempty"` // in a file; 0 if unknown
 	Key     string `json:"key,omitempty"`  // empty if it is about the whole source
-	Text    string `json:"text"`           // the mistake, and what to do
+	Text    string `json:"text"`           // the mistake and its remedy
 	Warning bool   `json:"-"`              // the program can run with it
 }
 
@@ -73,7 +73,7 @@ func brief(text string) string {
 	return text
 }
 
-// printable removes what could break a message into lines or control a terminal.
+// printable removes characters that could break a message into lines or control a terminal.
 func printable(text string) string {
 	return tool.Visible(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 }

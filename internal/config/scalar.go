@@ -49,7 +49,7 @@ func fits(n *yaml.Node, k kind) bool {
 	}
 }
 
-// assign sets v to the value of text, or returns what is wrong with it.
+// assign sets v to the value of text, or returns its mistake.
 func (d *decoder) assign(text string, v reflect.Value, f field) (why string) {
 	switch kindOf(f.typ) {
 	case isBool:

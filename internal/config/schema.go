@@ -31,9 +31,8 @@ type nameSchema struct {
 	Pattern string `json:"pattern"`
 }
 
-// Schema returns a JSON Schema of the file, for editors. It accepts everything that
-// Load accepts; it does not check what only Load can check, such as settings that do
-// not go together.
+// Schema returns a JSON Schema of the file, for editors. It accepts everything that Load accepts; it does not check all
+// that Load checks, such as settings that do not go together.
 func (r *Reader[T]) Schema() []byte {
 	root := r.texts.schema(reflect.TypeFor[T]())
 	root.Dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -56,7 +55,7 @@ func (ts texts) schema(section reflect.Type) schema {
 		}
 	}
 	if s.Required != nil {
-		s.Type = "object" // nothing at all lacks what is required
+		s.Type = "object" // an empty section lacks its required settings
 	}
 	return s
 }

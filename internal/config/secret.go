@@ -84,7 +84,7 @@ func withoutLineEnd(text []byte) string {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 }
 
-// runSecret returns what a program prints. It is started without a shell.
+// runSecret returns the output of a program. It is started without a shell.
 func runSecret(command string) (string, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 {

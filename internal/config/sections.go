@@ -16,7 +16,7 @@ type Cache struct {
 	Bytes Size                     `yaml:"bytes" default:"64MiB" min:"64KiB" max:"16GiB"`
 }
 
-// Scrub has the settings of what is masked in everything that leaves the server.
+// Scrub has the settings of the texts that are masked in everything that leaves the server.
 type Scrub struct {
 	Allow           []string          `yaml:"allow" restart:"true" form:"exception"`
 	Values          []Secret          `yaml:"values" form:"secret"`

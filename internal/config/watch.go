@@ -15,8 +15,8 @@ import (
 
 // A Watcher reloads the settings when their file changes.
 type Watcher[T any] struct {
-	// Apply applies new settings. Those that need a restart have their old values. If
-	// it fails, the old settings remain in force.
+	// Apply applies new settings. Settings that need a restart have their old values. If it fails, the old settings
+	// remain in force.
 	Apply func(*Loaded[T]) error
 
 	// Again requests a reload even if the file has not changed, for SIGHUP. May be nil.

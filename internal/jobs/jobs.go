@@ -89,7 +89,9 @@ type Queue struct {
 	working sync.WaitGroup
 }
 
-// A Job is a row of the queue.
+// A Job is a row of the queue. It is queued until it is due, then running in one process, and it ends once:
+// [Queue.Ended] is called in that transaction. If the process dies its lease expires, and another process begins the
+// next attempt.
 type Job struct {
 	ID       string
 	Kind     string

@@ -27,7 +27,8 @@ const (
 	tidyEvery = time.Minute
 )
 
-// A Held is a job that this process does.
+// A Held is a job that this process does. Its lease is renewed until the function of the queue returns. If that fails,
+// the context ends and Save returns [ErrLost]: another process may do the job by now.
 type Held struct {
 	Job
 	stop context.CancelCauseFunc

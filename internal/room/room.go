@@ -77,8 +77,10 @@ const (
 	Approver              // and with a token that decides some; the verb looks at who asks
 )
 
-// A Verb is what an operator can do with a noun. [Do] and [Prepare] make one of a
-// function with typed arguments: a struct with the tags of a tool's arguments.
+// A Verb is what an operator can do with a noun. [Do] and [Prepare] make one of a function with typed arguments: a
+// struct with the tags of a tool's arguments. Its command, flags, completion, help and manual page follow from the
+// fields, and its request over HTTP if Where permits that. The Data of its result is for programs, the text for people;
+// a verb above Reads is in the audit log.
 type Verb struct {
 	Name    string // one word, or two as in "requests list"
 	Title   string // one line for lists

@@ -57,7 +57,8 @@ func (s Site) Where() string {
 	return s.Tier + ", " + limits + ", " + network
 }
 
-// A Command describes a command to start.
+// A Command describes a command to start. Argv is executed as it is: a shell is the first word of Argv, if one is
+// wanted. The directories and variables that a command sees besides are those of its sandbox.
 type Command struct {
 	Argv    []string
 	Text    string   // the command as the model wrote it, for lists
@@ -97,14 +98,15 @@ const (
 	Stderr Stream = 2
 )
 
-// A Process is a command that was started.
+// A Process is a command that was started, in whatever sandbox. It goes on when the call that started it ends, and its
+// output is kept, until it is killed or its sandbox is closed. The methods may be called concurrently.
 type Process interface {
 	// Status returns the current status.
 	Status() Status
 	// Wait returns when the process has ended, a condition of u is met, or ctx
 	// ends, which is not an error.
 	Wait(ctx context.Context, u WaitCondition) Status
-	// Log returns what the process has written to a stream.
+	// Log returns the output of the process on a stream.
 	Log(s Stream) Log
 	// Write writes data to stdin, and closes stdin if end is true.
 	Write(ctx context.Context, data []byte, end bool) error

@@ -7,7 +7,7 @@
 // container) or host (no isolation). Package wire is the protocol, box is the server's
 // side, agent the other side, and commands decides which caller gets which sandbox.
 //
-// This package holds what they share. It does not know what commands do.
+// This package holds their common types. It does not know the meaning of commands.
 package sandbox
 
 import (
@@ -17,7 +17,9 @@ import (
 	"time"
 )
 
-// A Launcher starts agents in one kind of sandbox.
+// A Launcher starts agents in one kind of sandbox: containers, the kernel's isolation, or the host without any. A new
+// kind is a package with a Launcher, and one line where the launchers of the settings are listed; [Tiers.Choose] does
+// the rest. All commands of one sandbox run through its one agent.
 type Launcher interface {
 	// Name returns docker, kernel or host.
 	Name() string
@@ -104,7 +106,7 @@ type Fleet interface {
 	Hosts(ctx context.Context) []HostState
 }
 
-// Spec is the specification of a sandbox: what an agent and its commands get.
+// Spec is the specification of a sandbox: the files, the network and the limits of an agent and its commands.
 type Spec struct {
 	ID      string // random; used in the names of containers, cgroups and directories
 	Owner   string // the principal, for labels

@@ -14,8 +14,8 @@ import (
 // The modes of a choice, beside the names of launchers.
 const (
 	Auto = "auto" // the strongest sandbox that works, never the host; so is ""
-	// Local is the strongest that runs programs of this machine: not those of an image. If none
-	// works it is the host.
+	// Local is the strongest that runs programs of this machine, not programs of an image. If none works it is the
+	// host.
 	Local = "local"
 	// Docker, Kernel and Host are the names of the launchers. Host isolates nothing.
 	Docker = "docker"
@@ -32,8 +32,9 @@ const (
 	probeGood  = 12 * time.Hour // a failed start makes the result invalid earlier
 )
 
-// Tiers are the sandboxes of a server, the strongest first. All programs that the server starts
-// get their sandbox from [Tiers.Choose].
+// Tiers are the sandboxes of a server, the strongest first. All programs that the server starts get their sandbox from
+// [Tiers.Choose], which probes the tiers in their order and remembers the results. A caller names a mode and the
+// guarantees that it requires; it never gets a weaker sandbox than that.
 type Tiers []*Tier
 
 // A Tier is a launcher whose probe is remembered.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Options configure a store.
+// Options configure a store. The zero value but for DSN is right for one process and for many.
 type Options struct {
 	// DSN is a directory for SQLite, or a postgres:// URL.
 	DSN string

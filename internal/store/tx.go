@@ -17,7 +17,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
-// A Tx is a transaction.
+// A Tx is a transaction on either engine. Statements are written once, with $1 for parameters, and {{now}} for the time
+// of the database in milliseconds. [Store.Update] and [Store.View] make one, and run their function again if the engine
+// asks for that, so that it has no other effects than its statements.
 type Tx struct {
 	store  *Store
 	tx     *sql.Tx

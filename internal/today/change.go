@@ -116,7 +116,7 @@ func (d *Diffs) fill(changes []Change, left *budget, lines, pictures bool) {
 	}
 }
 
-// isPicture reports whether a name is that of a picture.
+// isPicture reports whether a file with the name is a picture.
 func isPicture(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg":
@@ -125,7 +125,7 @@ func isPicture(name string) bool {
 	return false
 }
 
-// find returns a change by its id, or that of its call.
+// find returns a change by its id or the id of its call.
 func (o *operator) find(ctx context.Context, id string) (history.LoggedChange, error) {
 	past, ok, err := o.diffs.History.Find(ctx, id)
 	if err == nil && (!ok || len(past.Files) == 0) {

@@ -22,8 +22,8 @@ const (
 	keptDiffs = 4096    // differences that are counted once
 )
 
-// Diffs finds how files differ before and after changes. It reads what the history keeps; the content after a change
-// is kept when the next change replaces it, and until then it is that of the file.
+// Diffs finds how files differ before and after changes. It reads the history; the content after a change is kept when
+// the next change replaces it, and until then it is the content of the file.
 type Diffs struct {
 	History *history.Store      // nil: nothing is known
 	Scrub   func(string) string // of contents that are shown
@@ -103,7 +103,7 @@ func (d *Diffs) contents(c Change) (before, after []byte, ok bool) {
 
 func isText(content []byte) bool { return utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 }
 
-// content returns what a file had; nothing for a file that did not exist.
+// content returns the content of a file, empty for a file that did not exist.
 func (d *Diffs) content(f history.FileRecord, c *history.Content) ([]byte, bool) {
 	switch {
 	case c == nil:

@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
 
-// A Setup is what the verbs need of the program.
+// A Setup has the parts of the program that the verbs need.
 type Setup struct {
 	// Scrub returns the function that masks secrets in the contents of files.
 	Scrub func() (func(string) string, error)
@@ -30,7 +30,7 @@ type Setup struct {
 	Undo func(ctx context.Context, r history.Record) (workspace.Receipt, error)
 }
 
-// Room returns the verbs that show what agents did, and take it back.
+// Room returns the verbs that show the work of agents, and take it back.
 func Room(s Setup) *room.Room {
 	o := &operator{Setup: s}
 	return &room.Room{
@@ -120,7 +120,7 @@ func ParseDay(day string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// log returns a reader of all calls. The note, if there is one, says which records cannot be read.
+// log returns a reader of all calls. The note, if there is one, names the records that cannot be read.
 func (o *operator) log(ctx context.Context) (r *Reader, note string, err error) {
 	if o.store.Missing() && !audit.Waiting(o.dir) {
 		return &Reader{History: o.diffs.History}, "", nil
@@ -260,7 +260,7 @@ func (s Session) Heading() string {
 
 func clockOf(t time.Time) string { return t.Local().Format("15:04") }
 
-// Limits of what is shown of an event on the command line.
+// Limits of an event on the command line.
 const (
 	shownItems   = 4
 	shownChanges = 12
@@ -307,7 +307,7 @@ func (e Event) write(b *strings.Builder) {
 	}
 }
 
-// forPeople describes what happened to the file.
+// forPeople describes the change of the file.
 func (c Change) forPeople() string {
 	line := c.Action + " " + c.File
 	if c.Times > 1 {

@@ -1,7 +1,8 @@
-// Package today tells in plain words what agents did on a day: the timeline of the verb today and of the console.
+// Package today describes the work of agents on a day in plain words: the timeline of the verb today and of the
+// console.
 //
 // It reads the audit log and the history of files, joins them by the ids of calls, folds calls that belong together
-// into events, and lists what runs now. It makes and records nothing. What the audit log has of arguments is scrubbed;
+// into events, and lists running calls. It makes and records nothing. What the audit log has of arguments is scrubbed;
 // the contents of files are not, so [Diffs] scrubs them before they are shown.
 //
 // Begin with [Reader.Day].
@@ -20,7 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
 
-// A Day is what agents did on a day.
+// A Day is the work of agents on a day.
 type Day struct {
 	Date     string    `json:"date"` // 2026-01-31
 	Calls    int       `json:"calls"`
@@ -30,7 +31,7 @@ type Day struct {
 	Running  []Running `json:"running"`  // now, whatever the day is
 }
 
-// A Session is what one session of an agent did.
+// A Session is the work of one session of an agent.
 type Session struct {
 	Agent     string    `json:"agent,omitempty"`
 	User      string    `json:"user,omitempty"`
@@ -56,9 +57,9 @@ type Event struct {
 	Kind    Kind      `json:"kind"`
 	Text    string    `json:"text"`
 	State   State     `json:"state"`
-	Note    string    `json:"note,omitempty"`  // how it ended, and who decided
+	Note    string    `json:"note,omitempty"`  // the end, and the person who decided
 	Times   int       `json:"times,omitempty"` // equal calls, if there are several
-	Items   []Item    `json:"items,omitempty"` // what several calls were about
+	Items   []Item    `json:"items,omitempty"` // the subjects of several calls
 	Changes []Change  `json:"changes,omitempty"`
 	Calls   []string  `json:"calls"` // ids for mcp-tools audit tail --call; the first maxCalls
 }
@@ -71,19 +72,19 @@ const (
 	Done    State = "done"
 	Failed  State = "failed"
 	Refused State = "refused"
-	Asked   State = "asked"   // a question that nobody has answered
+	Asked   State = "asked"   // an unanswered question
 	Runs    State = "running" // it has not ended
 	Lost    State = "lost"    // the server ended during the call
 )
 
-// An Item is what one or several calls of an event were about.
+// An Item is the subject of one or several calls of an event.
 type Item struct {
 	Text   string `json:"text"`
 	Times  int    `json:"times,omitempty"` // if not once
 	Failed string `json:"failed,omitempty"`
 }
 
-// A Change is what an event did to a file.
+// A Change is the change of a file by an event.
 type Change struct {
 	ID       string `json:"id"` // of the last change of the file, for undo
 	File     string `json:"file"`
@@ -110,7 +111,7 @@ type Running struct {
 	Text    string    `json:"text"`
 }
 
-// A Query selects what of a day is shown. Empty fields select all.
+// A Query selects a part of a day. Empty fields select all.
 type Query struct {
 	Day            time.Time // any time of the day, in the location of the reader
 	Agent, Session string
@@ -121,15 +122,15 @@ type Query struct {
 // episode is how far the calls of one event may be apart. Calls in between do not end an event.
 const episode = 5 * time.Minute
 
-// Limits of what an event lists.
+// Limits of the lists of an event.
 const (
 	maxCalls = 100
 	maxItems = 200
 	maxTools = 5 // in its text
 )
 
-// A Reader reads days. It keeps what it has read of the last one, and reads only what is new when it is asked again:
-// so a page of a day with many calls can be loaded at each event. It may be used by several goroutines.
+// A Reader reads days. It keeps the records of the last one, and reads only new records when it is asked again: so a
+// page of a day with many calls can be loaded at each event. It may be used by several goroutines.
 type Reader struct {
 	Log     *audit.DB      // nil: there is none yet
 	History *history.Store // nil: there is no data directory on this machine
@@ -143,7 +144,7 @@ type Reader struct {
 	book   history.State // of the changes that are kept
 }
 
-// A dayLog is what a day is made of.
+// A dayLog has the records that a day is made of.
 type dayLog struct {
 	rows    []audit.Row
 	changes map[string][]history.LoggedChange // by call, the latest first
@@ -151,7 +152,7 @@ type dayLog struct {
 	ended   map[string]bool                   // see endsOf; nil: not known
 }
 
-// Day returns what happened on a day, and what runs now.
+// Day returns the events of a day, and the running calls.
 func (r *Reader) Day(ctx context.Context, q Query) (Day, error) {
 	log, err := r.read(ctx, q)
 	if err != nil {
@@ -182,7 +183,7 @@ func (q Query) bounds() (from, until time.Time) {
 	return time.Date(y, m, d, 0, 0, 0, 0, q.Day.Location()), time.Date(y, m, d+1, 0, 0, 0, 0, q.Day.Location())
 }
 
-// read returns what a day is made of.
+// read returns the records that a day is made of.
 func (r *Reader) read(ctx context.Context, q Query) (log dayLog, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -554,7 +555,7 @@ func (k eventKey) of(r *audit.Row, words phrase, changed bool) eventKey {
 	case k.state == Runs || k.state == Lost || k.state == Asked || background(r.End):
 		k.what = r.Call
 	case k.kind == Look && k.state != Refused, k.kind == Memory && k.state != Refused:
-		k.state = Done // its items say what failed
+		k.state = Done // its items name the failed calls
 	case k.kind == Files && k.state == Done:
 	case k.kind == Web && k.state == Done:
 	case k.kind == Files:
@@ -616,7 +617,7 @@ func (e *builtEvent) add(r *audit.Row, words phrase, state State, changes []hist
 	}
 }
 
-// item counts what a call was about.
+// item counts the subject of a call.
 func (e *builtEvent) item(about, failure string) {
 	key := itemKey{about, failure}
 	i, seen := e.items[key]
@@ -659,7 +660,7 @@ func (one *Change) become(c history.LoggedChange, f history.FileRecord) {
 	}
 }
 
-// noteOf returns how a call ended, if that is not what a person expects, and who decided about it.
+// noteOf returns the end of a call, unless it is the expected one, and the person who decided about it.
 func noteOf(r *audit.Row, state State) string {
 	var parts []string
 	if by := decision(r.Approval); by != "" {
@@ -682,8 +683,8 @@ func noteOf(r *audit.Row, state State) string {
 	return strings.Join(parts, "; ")
 }
 
-// decision says who decided about a call, from Approval of its record: "denied elicitation", "cli:ann session",
-// "rule x7", "write files outside, question abcd".
+// decision names the person who decided about a call, from Approval of its record: "denied elicitation", "cli:ann
+// session", "rule x7", "write files outside, question abcd".
 func decision(approval string) string {
 	_, last, several := strings.Cut(approval, ", ")
 	if !several {
@@ -768,7 +769,7 @@ func (s *builtSession) finish() {
 	s.Files = len(files)
 }
 
-// text says what the calls of the event did.
+// text describes the calls of the event.
 func (e *builtEvent) text() string {
 	if e.State == Refused || e.State == Asked {
 		u := e.tools[0]

@@ -23,7 +23,7 @@ const (
 	Agents   Kind = "agents" // subagents, teams and plans
 	Schedule Kind = "schedule"
 	Model    Kind = "model"    // requests to language models
-	Operator Kind = "operator" // what operators did
+	Operator Kind = "operator" // actions of operators
 	Other    Kind = "other"
 )
 
@@ -32,8 +32,8 @@ func Kinds() []Kind {
 	return []Kind{Look, Files, Command, Web, Made, Message, Question, Memory, Agents, Schedule, Model, Operator, Other}
 }
 
-// A phrase says in the past tense what the calls of a tool did: one call, with %s for what it was about, and several,
-// with %d for their number. An empty bare is the phrase of one call without the words for what it was about.
+// A phrase describes calls of a tool in the past tense: one call, with %s for its subject, and several, with %d for
+// their number. An empty bare is the phrase of one call without a subject.
 type phrase struct {
 	kind            Kind
 	one, bare, many string
@@ -136,7 +136,7 @@ func phraseOf(kind, tool string) phrase {
 	return phrase{Other, "called " + tool + ": %s", "called " + tool, "called " + tool + " %d times"}
 }
 
-// say returns what n calls did, about one thing or several.
+// say describes n calls, about one subject or several.
 func (p phrase) say(n int, about []string) string {
 	switch {
 	case n == 1 && len(about) == 1 && strings.Contains(p.one, "%s"):

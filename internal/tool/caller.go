@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Caller identifies the agent and the user that a call is made for. The identity
-// comes from the transport (flags, a token, a verified claim), never from arguments.
+// A Caller identifies the agent and the user that a call is made for. The identity comes from the transport (flags, a
+// token, a verified claim), never from arguments. A tool gets it with [CallerFrom], and rows of a caller are stored
+// under its [Caller.Principal]: the agent and its user.
 type Caller struct {
 	Agent     string // the agent's key
 	User      string // the person behind it

@@ -28,8 +28,9 @@ func Kinds() []Kind {
 	return []Kind{Invalid, NotFound, Refused, Busy, Conflict, Timeout, Cancelled, TooLarge, Unavailable, Internal}
 }
 
-// An Error is a failure with two readers. The model reads the kind, the failure and the next
-// step; the log gets the cause as well.
+// An Error is a failure with two readers. The model reads the kind, the failure and the next step; the log gets the
+// cause as well. [Errorf] makes one, [Error.Try] adds the next step. All other errors of a tool are faults of the
+// program: the model learns only that the tool failed.
 type Error struct {
 	Kind  Kind
 	What  string // the failure, in lower case, with the text of the model quoted

@@ -33,8 +33,9 @@ func LinkToResult(handle string) Part {
 	return Part{URI: ResultScheme + handle, Name: "the whole result", MIME: "text/plain", For: ForPerson}
 }
 
-// A Result is the result of a call. Text is for the model; Data goes to
-// programs as structured content and is never a second copy of the text.
+// A Result is the result of a call. Text is for the model; Data goes to programs as structured content and is never a
+// second copy of the text. Make one with [Text], and add parts with [Result.Add]. A tool does not scrub or cut its
+// result: the server does both after the call, and keeps a long text for read_result.
 type Result struct {
 	Parts []Part
 	Data  any

@@ -40,7 +40,9 @@ type Hints struct {
 	OpenWorld  bool // it reaches beyond this machine and the caller's own data
 }
 
-// A Spec describes a tool to the model, to the policy and to the pipeline.
+// A Spec describes a tool to the model, to the policy and to the pipeline. It is the same for all callers and needs
+// nothing else: a tool without its dependencies has it too, so that lists, schemas and documents can be made. [NewSet]
+// reports a Spec without a name, a risk or a text.
 type Spec struct {
 	Name  string // lower_snake_case, unique in a Set
 	Group string // the policy group it belongs to, "fs" for group:fs

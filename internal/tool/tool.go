@@ -41,7 +41,9 @@ type Preparer[A any] interface {
 	Prepare(ctx context.Context, args A) (Plan, error)
 }
 
-// A Plan is a call that was prepared: how risky it is, and how to run it.
+// A Plan is a prepared call: its risk, the reason for the risk, and a function that runs it. Making a plan has no side
+// effects, because a call may be prepared and never run: the policy may deny it, or a person. After an approval the
+// call is prepared again, and it runs only if the Facts of both plans are equal.
 type Plan struct {
 	Risk Risk   // of this call; zero stands for the Risk of the Spec
 	Why  string // the reason for Risk, shown to the approver

@@ -66,7 +66,7 @@ func (m Settings) Accounts(o Setup) *Accounts {
 	return NewAccounts(list)
 }
 
-// account returns what the channel is opened with.
+// account returns the settings and the network that the channel is opened with.
 func (c ChannelSettings) account(name string, o Setup) chat.Account {
 	a := chat.Account{HTTP: o.HTTP, Dial: o.Dial, Values: make(map[string]string), Secrets: make(map[string]chat.Secret)}
 	for setting, value := range c.Own {

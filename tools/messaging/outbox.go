@@ -27,7 +27,7 @@ import (
 // ids of posts.
 const Topic = "outbox"
 
-// An Action is what is done to a message.
+// An Action is a change of a message.
 type Action string
 
 // The actions.
@@ -102,8 +102,8 @@ type OutboxOptions struct {
 	Log   *slog.Logger // nil: silent
 }
 
-// An Outbox sends messages. They are rows of the store, each with a job of the same id: what was put there is sent
-// although processes die, by any process that runs the outbox.
+// An Outbox sends messages. They are rows of the store, each with a job of the same id: a message that was put there is
+// sent although processes die, by any process that runs the outbox.
 type Outbox struct {
 	OutboxOptions
 	queues map[string]*jobs.Queue // by channel
@@ -148,7 +148,7 @@ func (o *Outbox) queue(channel string) *jobs.Queue {
 
 const jobKind = "outbox " // before the name of the channel
 
-// Start begins to send what is due, also what other processes have put there.
+// Start begins to send the messages that are due, also of other processes.
 func (o *Outbox) Start() {
 	if len(o.queues) == 0 {
 		return
@@ -301,7 +301,7 @@ func putFile(t *store.Tx, id string, f chat.File) error {
 	return nil
 }
 
-// items returns the parts of a post: its files, then what of the text does not go with them.
+// items returns the parts of a post: its files, then the rest of the text.
 func (o *Outbox) items(p Post) (items []item, err error) {
 	channel, err := o.Accounts.Channel(p.Channel)
 	if err != nil {
@@ -495,7 +495,7 @@ func (it item) summary() string {
 	return strings.Join(strings.Fields(words), " ")
 }
 
-// add adds what became of a further part.
+// add adds the outcome of a further part.
 func (r *Report) add(part Report) {
 	r.Refs, r.Notes = append(r.Refs, part.Refs...), append(r.Notes, part.Notes...)
 	r.Attempts, r.Problem = max(r.Attempts, part.Attempts), cmp.Or(r.Problem, part.Problem)

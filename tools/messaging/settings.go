@@ -24,7 +24,7 @@ type Settings struct {
 // SettingTexts returns the texts about the settings.
 func (Settings) SettingTexts() string { return config.Texts(texts) }
 
-// Check finds channels that lack what their service needs, and targets that name no channel.
+// Check finds channels that lack a setting of their service, and targets that name no channel.
 func (m Settings) Check(add config.Add) {
 	for _, name := range config.Sorted(m.Channels) {
 		c, at := m.Channels[name], config.Under("channels", name)
@@ -80,8 +80,8 @@ func (m Settings) Check(add config.Add) {
 	}
 }
 
-// WithChats returns the rules of the policy with what bindings say about their chats, unless the
-// policy has the chat itself. Tools of a topic narrow the calls for it; see package inbound.
+// WithChats returns the rules of the policy with the tools and writers of bindings, unless the policy has the chat
+// itself. Tools of a topic narrow the calls for it; see package inbound.
 func (m Settings) WithChats(r policy.Rules) policy.Rules {
 	r.Groups, r.Writers = maps.Clone(r.Groups), maps.Clone(r.Writers)
 	for _, b := range m.Bindings {
@@ -151,7 +151,7 @@ type BindingSettings struct {
 	Writers []string `yaml:"writers" form:"label"`
 }
 
-// NotifySettings say which events are sent where.
+// NotifySettings are the chats that get notices of events.
 type NotifySettings struct {
 	Events   []string      `yaml:"events" enum:"task_done,job_failed,approval_open,question_open,budget"`
 	To       []string      `yaml:"to" form:"target" required:"true"`
@@ -166,7 +166,7 @@ type QuietSettings struct {
 	Zone string `yaml:"zone" form:"label"`
 }
 
-// anyTarget stands for all chats, or those of a channel.
+// anyTarget stands for all chats, or all chats of a channel.
 const anyTarget = "*"
 
 // isPattern reports whether a target stands for more than one chat.

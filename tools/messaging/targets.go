@@ -32,7 +32,7 @@ func (t Target) String() string {
 	return said
 }
 
-// topicMark separates the id of a chat from that of a topic in it.
+// topicMark separates the id of a chat from the id of a topic in it.
 const topicMark = ":topic:"
 
 // Targets decides where callers may write.

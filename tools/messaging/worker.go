@@ -109,7 +109,8 @@ func (o *Outbox) do(ctx context.Context, h *jobs.Held) (result string, err error
 	return string(text), errors.Join(err, encoding)
 }
 
-// failure returns the error of the job for that of an attempt: one to try again, or one with the problem as its text.
+// failure converts the error of an attempt to the error of its job: one to try again, or one with the problem as its
+// text.
 func (o *Outbox) failure(r row, attempt int, failed error) error {
 	e := (*chat.Error)(nil)
 	if !errors.As(failed, &e) {
@@ -241,7 +242,7 @@ func (o *Outbox) change(ctx context.Context, c chat.Channel, r row) (chat.Sent, 
 	}
 }
 
-// ended writes what has become of a row, in the transaction that ends its job.
+// ended writes the outcome of a row, in the transaction that ends its job.
 func (o *Outbox) ended(t *store.Tx, j jobs.Job) error {
 	r, found, err := open(t, j.ID)
 	if err != nil || !found || j.State == jobs.Cancelled {
@@ -316,7 +317,7 @@ func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error 
 	return t.Changed(Topic, r.post)
 }
 
-// putElse puts what is sent instead of a post of which nothing was delivered.
+// putElse puts the message that is sent instead of a post of which nothing was delivered.
 func (o *Outbox) putElse(t *store.Tx, r row) (put bool, err error) {
 	var sent int
 	if err := t.Row("SELECT count(*) FROM outbox WHERE post = $1 AND state = 'sent'", []any{r.post},
@@ -339,7 +340,7 @@ func forgetFile(t *store.Tx, where, id string) error {
 	return err
 }
 
-// sweep deletes messages that ended long ago, and ends those that no process can send.
+// sweep deletes messages that ended long ago, and ends messages that no process can send.
 func (o *Outbox) sweep(ctx context.Context, _ *jobs.Held) (string, error) {
 	return "", o.Store.Update(ctx, func(t *store.Tx) error {
 		if _, err := t.Exec("DELETE FROM outbox WHERE ended > 0 AND ended < {{now}} - $1",

@@ -186,9 +186,8 @@ func checkRequest(a browser.Request) error {
 	return nil
 }
 
-// Prepare rates a request by what it does in the caller's name: what the page can
-// see. An approval is for the site of the request, since a page may
-// navigate before a person has answered.
+// Prepare rates a request by its effect in the caller's name, which the page can see. An approval is for the site of
+// the request, since a page may navigate before a person has answered.
 func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error) {
 	req, err := t.request(a)
 	if err != nil {
@@ -239,7 +238,7 @@ func (t browserTool) request(a browserArgs) (browser.Request, error) {
 	return req, err
 }
 
-// show returns a view as text. What the page contains is quoted.
+// show returns a view as text. The content of the page is quoted.
 func (t browserTool) show(v browser.View) tool.Result {
 	lines := v.Notes
 	if v.Tab != "" {
@@ -269,8 +268,8 @@ func (t browserTool) show(v browser.View) tool.Result {
 // A Browser is a real browser with a session for each caller. The session ends with
 // the caller's conversation or when it is closed. Errors may be shown to a model.
 type Browser interface {
-	// Do executes a request and returns what the browser shows then. Requests of one caller
-	// are executed one after the other. If ctx ends, the browser stays as it is.
+	// Do executes a request and returns the view of the browser after it. Requests of one caller are executed one after
+	// the other. If ctx ends, the browser stays as it is.
 	Do(ctx context.Context, a browser.Request) (browser.View, error)
 	// Where returns the site at which a request would be executed, such as
 	// https://a.example, or the error that it would have, without using the browser;

@@ -23,7 +23,7 @@ import (
 
 // content is the readable part of a response.
 type content struct {
-	kind  string // what the response was, in a few words
+	kind  string // a description of the response, in a few words
 	text  string
 	links []page.Link
 	notes []string
@@ -332,7 +332,7 @@ func beginsWithTitle(text, title, format string) (rest string, found bool) {
 	return "", false
 }
 
-// restOfTitle returns what a title contains besides a heading.
+// restOfTitle returns the part of a title that is not in a heading.
 func restOfTitle(title, heading string) (rest string, found bool) {
 	for _, mark := range []string{" | ", " - ", " – ", " — ", " · ", " • ", " » ", " :: "} {
 		for at := 0; ; at += len(mark) {

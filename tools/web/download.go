@@ -26,7 +26,7 @@ const maxResumes = 20
 type download struct {
 	client        outbound.Client
 	request       outbound.Request
-	file          *os.File // what was received so far
+	file          *os.File // bytes that were received so far
 	size          int64    // of file
 	version       string   // of what is received; "" if it cannot be continued
 	limit         int64    // of the call
@@ -84,7 +84,7 @@ func (d *download) checkSecret(name string) error {
 		Try("send the request without download_path; the credential is masked in the result")
 }
 
-// content returns what was received.
+// content returns the received bytes.
 func (d *download) content() io.Reader { return io.NewSectionReader(d.file, 0, d.size) }
 
 // tooLarge adds to the error for a file beyond a limit what to do instead.

@@ -18,8 +18,8 @@ import (
 // only in the proxy of a browser for the caller's own pages.
 const WorkspaceHost = "workspace.localhost"
 
-// OwnPages are the pages that a caller has made: files of the workspace, and what its commands
-// serve. They implement [browser.Own].
+// OwnPages are the pages that a caller has made: files of the workspace, and pages that its commands serve. They
+// implement [browser.Own].
 type OwnPages struct {
 	Workspace workspace.Files
 	// Mask removes secrets from a text. Pages get files as the file tools show them: a

@@ -23,7 +23,7 @@ type httpRequest struct {
 	fetcher
 	secrets Secrets
 	files   Files
-	scratch string // a private directory for what is being downloaded
+	scratch string // a private directory for unfinished downloads
 }
 
 type requestArgs struct {
@@ -63,7 +63,7 @@ To read web pages use web_fetch.`,
 	}
 }
 
-// risk rates a request by its method, and by what it leaves in the workspace.
+// risk rates a request by its method, and by its files in the workspace.
 func (a requestArgs) risk() (tool.Risk, string) {
 	switch method := a.method(); {
 	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method):
@@ -303,7 +303,7 @@ type response struct {
 	SHA256  string            `json:"sha256,omitempty"`
 }
 
-// headers returns what headerLines shows.
+// headers returns the headers that headerLines shows.
 func (t httpRequest) headers(h http.Header) map[string]string {
 	shown := make(map[string]string)
 	for text := range strings.Lines(t.headerLines(h)) {
@@ -408,7 +408,7 @@ var credentialWords = []string{
 var withoutHarmless = strings.NewReplacer("csrftoken", "", "xsrftoken", "", "atlassiantoken", "",
 	"authoriz", "auth", "authoris", "auth", "author", "")
 
-// isCredential reports whether the name of a header is that of a credential.
+// isCredential reports whether a header with this name has a credential.
 func isCredential(name string) bool {
 	name = withoutHarmless.Replace(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)))
 	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })

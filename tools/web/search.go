@@ -204,7 +204,7 @@ func searchSites(within, without []string) (string, error) {
 	return text, nil
 }
 
-// show returns the results as text. What the engine sent is quoted.
+// show returns the results as text. Texts of the engine are quoted.
 func (t webSearch) show(r search.Response, q search.Query) string {
 	var notes strings.Builder
 	for _, note := range r.Notes {

@@ -26,8 +26,7 @@ const group = "web"
 // listed.
 type Options struct {
 	Client outbound.Client
-	// IsOwn reports whether a URL leads to what commands of the caller in ctx listen on.
-	// nil: no URL does.
+	// IsOwn reports whether a URL leads to a port of commands of the caller in ctx. nil: no URL does.
 	IsOwn     func(ctx context.Context, url string) bool
 	Marks     tool.Marks
 	Documents *document.Service // nil: documents are not read
@@ -36,7 +35,7 @@ type Options struct {
 	Secrets   Secrets
 	Files     Files
 	Browser   Browser
-	Scratch   string // a private directory for what is being downloaded
+	Scratch   string // a private directory for unfinished downloads
 	// Mask removes secrets from a text. Results are masked later as well, but text that
 	// is cut has to be masked before, when secrets are complete. nil removes nothing.
 	Mask func(string) string

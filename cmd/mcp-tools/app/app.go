@@ -348,7 +348,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Needs: func(name string) string { return cmp.Or(needed(name), a.bridge.Needs(name)) },
 	})
 	a.network.Approvals, a.network.Client = a.approvals, a.Server
-	a.onClose(a.agents.Close) // before what its calls need
+	a.onClose(a.agents.Close) // before the parts that its calls need
 	a.onClose(a.scheduler.Close)
 	a.onClose(a.sweepBlobs.Close)
 	a.onClose(a.orders.Close)

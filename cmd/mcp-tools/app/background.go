@@ -56,7 +56,7 @@ type notifier struct {
 	cursor string
 }
 
-// Topics returns those of which clients are notified.
+// Topics returns the topics whose changes clients are notified of.
 func (n *notifier) Topics() []string {
 	return []string{memory.Topic, memory.ContextTopic, skills.Topic, teams.Topic, bridge.Topic,
 		custom.Topic}
@@ -65,7 +65,7 @@ func (n *notifier) Topics() []string {
 // Cursor returns how far clients were notified.
 func (n *notifier) Cursor(context.Context) (string, error) { return n.cursor, nil }
 
-// Apply notifies the clients that may see what has changed.
+// Apply notifies the clients that may see the changed resource.
 func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err error) {
 	if c.Lost && n.cursor != "" { // the store was restored, or the process was suspended for days
 		n.app.Server.Changed(server.Change{})
@@ -123,7 +123,7 @@ func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
 	return []server.Change{{Agent: o.Agent, User: o.User, Ref: server.Ref{URI: uri}, Listed: true}}
 }
 
-// watchSkills notifies clients of changed skills in directories: those of the operator, and of the workspace of
+// watchSkills notifies clients of changed skills in directories: the directories of the operator, and the workspace of
 // the stdio client. Workspaces of remote callers are not watched, because there may be very many.
 func (a *App) watchSkills(ctx context.Context) {
 	var dirs []string
@@ -146,9 +146,8 @@ func (a *App) watchSkills(ctx context.Context) {
 // started the program gets its first response sooner.
 const startFirst = time.Second
 
-// startBackground starts the work that lasts as long as the server, and what the
-// start put off: collecting garbage, and finishing, or reverting, what a crash
-// left half done. stop ends it and waits.
+// startBackground starts the work that lasts as long as the server, and the work that the start put off: collecting
+// garbage, and finishing or reverting changes that a crash has interrupted. stop ends it and waits.
 func (a *App) startBackground(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup

@@ -159,7 +159,7 @@ func linuxBuild() string {
 	return path
 }
 
-// execOptions returns what the tools that run commands need.
+// execOptions returns the dependencies of the tools that run commands.
 func (a *App) execOptions() exec.Options {
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results}, MaxTimeout: maxCommandTime,

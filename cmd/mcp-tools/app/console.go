@@ -80,7 +80,7 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 	})
 }
 
-// health returns the checks of the console, nil for those of rooms.
+// health returns the checks of the console; nil: the checks of the rooms.
 func (e *Env) health() func(context.Context) []room.Finding {
 	if e.Doctor == nil {
 		return nil

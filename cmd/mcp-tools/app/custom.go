@@ -15,7 +15,8 @@ import (
 // customTools are the tools that the operator has defined.
 type customTools struct {
 	dir string // of files with definitions; "" if callers can write to it
-	// agents are those that have a tool alone, by the tool. It is read while tools are put in force.
+	// agents has the agent that a tool is for, by the tool; a tool for all agents is not in it. It is read while tools
+	// are put in force.
 	agents atomic.Pointer[map[string]string]
 
 	loading sync.Mutex // held while definitions are read and put in force
@@ -44,8 +45,8 @@ func (a *App) openCustom(ctx context.Context) error {
 	return nil
 }
 
-// loadCustom reads the definitions, those of the store too if stored is true or if they were read
-// before. What is wrong is logged and left out.
+// loadCustom reads the definitions of files, and those in the store if stored is true or if they were read before. A
+// definition with mistakes is logged and left out.
 func (a *App) loadCustom(ctx context.Context, stored bool) {
 	c := &a.custom
 	c.loading.Lock()

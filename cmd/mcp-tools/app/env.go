@@ -33,8 +33,7 @@ type Env struct {
 	Data       string            // "" for the usual directory
 	Overrides  map[string]string // settings given as flags, by key
 
-	// Doctor runs the checks of mcp-tools doctor for the console. nil: the console runs those of
-	// the rooms.
+	// Doctor runs the checks of mcp-tools doctor for the console. nil: the console runs the checks of the rooms.
 	Doctor func(context.Context, *Env) []room.Finding
 
 	// IndexPatience is the max time that a search waits for an index that is

@@ -56,8 +56,7 @@ func (a *App) openFiles(context.Context) error {
 	return nil
 }
 
-// keptNames returns the patterns of files that callers cannot see, and of those that they
-// cannot change.
+// keptNames returns the patterns of files that callers cannot see, and the patterns of files that they cannot change.
 func keptNames(c workspace.Settings) (deny, protect []string) {
 	return append(workspace.DefaultDeny(), c.Deny...), append(workspace.DefaultProtect(), c.Protect...)
 }
@@ -83,8 +82,8 @@ func (a *App) ownPaths() []string {
 	return all
 }
 
-// directories returns what commands of a caller may see. The files of the settings are
-// hidden wherever they are.
+// directories returns the directories that commands of a caller may see. The files of the settings are hidden wherever
+// they are.
 func (a *App) directories(ctx context.Context) (sandbox.Directories, error) {
 	g, err := a.files.Layout(ctx)
 	if err != nil {
@@ -151,9 +150,8 @@ func realPath(path string) string {
 	return path
 }
 
-// findSkillDirs returns the directories of skills that exist: those of the
-// settings, or else the one that agents on this machine share. Each has the name
-// under which the file tools see it.
+// findSkillDirs returns the directories of skills that exist: the directories of the settings, or else the one that
+// agents on this machine share. Each has the name under which the file tools see it.
 func (a *App) findSkillDirs(home string) []skills.Dir {
 	paths := a.loaded.Config.Skills.Dirs
 	if paths == nil && home != "" {

@@ -18,8 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
-// openInbound makes what receives from channels and asks people there, which works when the
-// server does.
+// openInbound makes the part that receives from channels and asks people there, which works when the server does.
 func (a *App) openInbound() {
 	if len(a.accounts.Names()) == 0 {
 		return
@@ -57,7 +56,7 @@ func (a *App) mayReceive(ctx context.Context) bool {
 	return false
 }
 
-// hooks returns what serves the requests of services, nil if none can come.
+// hooks returns the handler of requests from services, nil without channels.
 func (a *App) hooks() http.Handler {
 	if a.inbound == nil {
 		return nil
@@ -108,7 +107,7 @@ func (a *App) startAnswer(ctx context.Context, r inbound.Run) error {
 	return err
 }
 
-// recordPerson records in the audit log what a person has decided in a chat.
+// recordPerson records in the audit log the decision of a person in a chat.
 func (a *App) recordPerson(ctx context.Context, r inbound.Record) {
 	if err := a.audit.Append(ctx, audit.Record{
 		Phase: audit.Done, Call: store.NewID(), Kind: "chat", Tool: r.Action, User: r.Person, Transport: r.Channel,

@@ -35,7 +35,7 @@ func (a *App) library() library {
 	return library{a.memory, a.skills, a.contextFiles, a.results, a.sessions, a.teams, a.generated(), a.bridge}
 }
 
-// generated returns what saves the files that tools make.
+// generated returns the store of files that tools make.
 func (a *App) generated() generated.Files {
 	return generated.Files{Workspace: a.files, Scrub: a.scrub.Text, Now: time.Now}
 }

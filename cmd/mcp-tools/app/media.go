@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media"
 )
 
-// NewDocuments returns what reads documents. Nothing is started yet.
+// NewDocuments returns the service that reads documents. It starts nothing yet.
 func NewDocuments(
 	data string, tiers sandbox.Tiers, c media.Settings, log *slog.Logger, mask func(string) string,
 ) *document.Service {
@@ -31,13 +31,13 @@ func NewDocuments(
 	})
 }
 
-// openDocuments makes what reads documents.
+// openDocuments makes the service that reads documents.
 func (a *App) openDocuments(context.Context) error {
 	a.documents = NewDocuments(a.data, a.tiers, a.loaded.Config.Media, a.log, a.scrub.Text)
 	return nil
 }
 
-// mediaOptions returns what the tools for documents and media need.
+// mediaOptions returns the dependencies of the tools for documents and media.
 func (a *App) mediaOptions() media.Options {
 	c := a.loaded.Config.Media
 	return media.Options{
@@ -71,7 +71,7 @@ const (
 // noNetwork is a proxy that closes all connections.
 type noNetwork struct{}
 
-// Serve closes what connects to l, until ctx ends.
+// Serve closes all connections to l, until ctx ends.
 func (noNetwork) Serve(ctx context.Context, l net.Listener) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {

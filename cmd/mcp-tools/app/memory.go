@@ -160,8 +160,8 @@ func (a *App) readMemories(ctx context.Context) {
 	}
 }
 
-// openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for
-// embeddings. What the endpoint gets is scrubbed like everything that leaves.
+// openEmbeddings opens the search for memories by their meaning, if the settings name an endpoint for embeddings. Texts
+// for the endpoint are scrubbed like everything that leaves.
 func (a *App) openEmbeddings() error {
 	if a.loaded.Config.Memory.Embeddings.URL == "" {
 		return nil
@@ -237,7 +237,7 @@ const (
 	sweepEvery = time.Hour
 )
 
-// sweepStore removes what has expired once an hour, if the store is in use.
+// sweepStore removes expired rows once an hour, if the store is in use.
 func (a *App) sweepStore(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()

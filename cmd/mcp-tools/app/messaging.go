@@ -69,7 +69,7 @@ func (a *App) openMessaging(context.Context) error {
 	return nil
 }
 
-// messagingOptions returns what the tools for messages need.
+// messagingOptions returns the dependencies of the tools for messages.
 func (a *App) messagingOptions() messaging.Options {
 	return messaging.Options{
 		Outbox: a.outbox, Files: a.files, Scrub: a.scrub.Text, Fetch: a.fetchFile,
@@ -103,7 +103,7 @@ func (e *Env) withChannels(h *room.Host, use func(messaging.Targets, *messaging.
 	return errors.Join(use(to, o), o.Close(), end())
 }
 
-// completeBinding sets what a binding of a chat leaves open, and checks its profile.
+// completeBinding sets the empty fields of a binding of a chat, and checks its profile.
 func (e *Env) completeBinding(b *inbound.Binding) error {
 	loaded, err := e.Load()
 	if err != nil {

@@ -85,7 +85,7 @@ func (a *App) recordModel(ctx context.Context, u llm.Use) {
 	}, u.Begun, u.Err)
 }
 
-// record records in the audit log what the program has done without a call, and how it ended.
+// record writes to the audit log an action of the program that is no call, and its end.
 func (a *App) record(ctx context.Context, r audit.Record, began time.Time, failed error) {
 	r.Phase, r.Outcome, r.Duration = audit.Done, "ok", float64(time.Since(began))/float64(time.Millisecond)
 	if failed != nil {

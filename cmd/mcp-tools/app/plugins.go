@@ -31,8 +31,8 @@ func PluginSet(l *Loaded) plugins.Set {
 		l.Config.Plugins.Dirs...)}
 }
 
-// findPlugins finds the directories of plugins, without those that callers can write to. What is in them is read
-// with the custom tools.
+// findPlugins finds the directories of plugins, without directories that callers can write to. The plugins in them are
+// read with the custom tools.
 func (a *App) findPlugins() {
 	set := PluginSet(a.loaded)
 	for i, dir := range set.Dirs {
@@ -45,7 +45,7 @@ func (a *App) findPlugins() {
 			a.log.Warn("the plugins in a directory that callers can write to are left out", "dir", dir, "callers",
 				by)
 		}
-		if i == 0 { // it has what is enabled
+		if i == 0 { // it has the list of enabled plugins
 			return
 		}
 	}
@@ -82,7 +82,7 @@ func (p *livePlugins) current() []plugins.Plugin {
 	return nil
 }
 
-// loadPlugins reads the enabled plugins and puts in force what is not a tool.
+// loadPlugins reads the enabled plugins and puts their servers, skills and context files in force.
 func (a *App) loadPlugins() (all []custom.Definition) {
 	usable, off, err := a.plugins.set.Enabled()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 )
 
-// openProviders opens the providers of media, and what is ordered from them.
+// openProviders opens the providers of media, and the orders at them.
 func (a *App) openProviders(context.Context) error {
 	o, err := a.loaded.Config.Media.Options()
 	if err != nil {

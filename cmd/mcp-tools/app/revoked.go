@@ -13,9 +13,9 @@ import (
 // revokedEvery is how often tokens are checked while calls or commands of theirs run.
 const revokedEvery = time.Second
 
-// revocations end calls and commands whose token is no longer valid, or whose profile no
-// longer exists. Requests check their token themselves; this is about what runs already.
-// Each process that shares the store does it for its own.
+// revocations end calls and commands whose token is no longer valid, or whose profile no longer exists. Requests check
+// their token themselves; this is about running calls and commands. Each process that shares the store does it for its
+// own.
 type revocations struct {
 	app  *App
 	wake chan struct{} // see soon; it has room for one
@@ -68,8 +68,7 @@ func (r *revocations) soon() {
 	}
 }
 
-// enter returns the function that lets calls in: not those that an operator has paused, and
-// as long as their token is valid.
+// enter returns the function that lets calls in, as long as their token is valid and no operator has paused them.
 func (a *App) enter(pauses *pauses.Watch) server.Enter {
 	return func(ctx context.Context, who *server.Access, end context.CancelCauseFunc) (leave func(), err error) {
 		agents := []string{who.Caller.Agent}
@@ -108,8 +107,8 @@ func (r *revocations) watch() {
 	}
 }
 
-// sweep checks each token once, and ends what runs for those that are not valid. It reports
-// whether anything runs for a token.
+// sweep checks each token once, and ends calls and commands of invalid tokens. It reports whether anything runs for a
+// token.
 func (r *revocations) sweep() (running bool) {
 	type key struct{ token, profile, outermost string }
 	known := make(map[key]string)
@@ -143,7 +142,7 @@ func (r *revocations) sweep() (running bool) {
 	return running
 }
 
-// invalid returns why what runs under a grant has to end, or "".
+// invalid returns the reason why work under a grant has to end, or "".
 func (a *App) invalid(ctx context.Context, g tool.Grant) string {
 	if g.Caller.Profile != "" {
 		if _, err := a.rules.load().policy.ResolveProfile(g.Caller.Profile); err != nil {

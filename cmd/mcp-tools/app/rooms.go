@@ -305,7 +305,7 @@ func (a *App) operatorAPI() room.API {
 	}
 }
 
-// An operatorLog writes to the audit log what operators do.
+// An operatorLog writes the actions of operators to the audit log.
 type operatorLog struct {
 	scrub func(string) string
 	log   *audit.Log

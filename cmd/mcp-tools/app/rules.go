@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
-// rules is the part of the settings that decides who may do what. A reload
-// replaces it as a whole.
+// rules is the part of the settings that decides about tools, commands and hosts for each caller. A reload replaces it
+// as a whole.
 type rules struct {
 	policy   *policy.Policy
 	commands *exec.Rules

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/script"
 )
 
-// scripts returns what runs scripts. It starts nothing.
+// scripts returns the runner of scripts. It starts nothing.
 func (a *App) scripts() *script.Runner {
 	a.runner = &script.Runner{
 		Marks: tool.NewMarks(),

@@ -23,8 +23,8 @@ type SeenTool struct {
 	Needs   string // what is missing, so that clients do not get the tool; "" for a tool that they get
 }
 
-// Seen returns the tools of the caller of the settings as a client gets them from a server, and after them
-// those that need something that is not set up. It leaves no data directory behind where there was none.
+// Seen returns the tools of the caller of the settings as a client gets them from a server, and after them the tools
+// that need something that is not set up. It leaves no data directory behind where there was none.
 func (e *Env) Seen(ctx context.Context) (_ []SeenTool, err error) {
 	v, err := e.Examine()
 	if err != nil {
@@ -54,7 +54,7 @@ func (e *Env) Seen(ctx context.Context) (_ []SeenTool, err error) {
 	return a.seen(v, access.Caller, a.Server.ToolsList(access))
 }
 
-// seen returns the tools of an answer to tools/list, and those that a view has beyond that.
+// seen returns the tools of an answer to tools/list, and the tools that a view has beyond that.
 func (a *App) seen(v *View, c tool.Caller, answer []byte) (all []SeenTool, err error) {
 	var listed struct{ Tools []struct{ Name string } }
 	if err := json.Unmarshal(answer, &listed); err != nil {
@@ -75,7 +75,7 @@ func (a *App) seen(v *View, c tool.Caller, answer []byte) (all []SeenTool, err e
 	return all, nil
 }
 
-// needs returns what one of our tools needs that can be missing, so that it is not listed.
+// needs returns the missing requirement because of which one of our tools is not listed.
 func needs(s tool.Spec) string {
 	switch s.Name {
 	case "spawn", "openai_compat_call":
@@ -104,7 +104,7 @@ func needs(s tool.Spec) string {
 	return "something that is not set up"
 }
 
-// needed returns what a tool of ours, under any of its names, needs to be there; "" for other names.
+// needed returns the requirement of a tool of ours, under any of its names; "" for other names.
 func needed(name string) string {
 	if all, err := tools.All(tools.World{}); err == nil {
 		if t, ok := all.Lookup(name); ok && !t.Spec.Internal {

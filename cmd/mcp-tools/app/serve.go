@@ -135,7 +135,7 @@ func (a *App) publicDocuments() map[string][]byte {
 	return map[string][]byte{bridge.ClientDocument: about}
 }
 
-// warnExposed logs what a server that can be reached from other machines lacks.
+// warnExposed logs the missing protection of a server that other machines can reach.
 func (a *App) warnExposed(addr net.Addr) {
 	c := a.loaded.Config.Server
 	if netaddr.IsLoopbackAddress(addr.String()) {

@@ -86,7 +86,7 @@ type debounce struct {
 	timer *time.Timer
 }
 
-// Topics returns that of the inboxes.
+// Topics returns the topic of inboxes.
 func (*inboxNotifier) Topics() []string { return []string{inbox.Topic} }
 
 // Cursor returns how far clients were notified.

@@ -62,7 +62,7 @@ type Settings struct {
 // Loaded are settings that were read, with the place of each.
 type Loaded = config.Loaded[Settings]
 
-// Check finds what sections expect of each other. Each section checks itself before.
+// Check finds contradictions between sections. Each section checks itself before.
 func (s Settings) Check(add config.Add) {
 	s.Connections.CheckOAuth(s.Server.PublicURL, add.In("connections"))
 	if model := s.Memory.Knowledge.Model; model != "" && !s.Models.Have(model) {

@@ -116,9 +116,8 @@ func (e *Env) WithTokens(use func(*tokens.Table) error) error {
 	})
 }
 
-// WithAuditLog opens the audit log for use, after copying what killed processes
-// have left in their journals to the store. If there is no store yet and nothing
-// to copy, use gets nil and no store is made.
+// WithAuditLog opens the audit log for use, after copying the journals of killed processes to the store. If there is no
+// store yet and nothing to copy, use gets nil and no store is made.
 func (e *Env) WithAuditLog(ctx context.Context, use func(*audit.DB) error) error {
 	o, err := e.LoadStoreOptions()
 	if err != nil {

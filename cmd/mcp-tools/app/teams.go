@@ -102,7 +102,7 @@ func (a *App) beginSession(c tool.Caller, mayUse func(name string) bool) {
 	}
 }
 
-// endSession ends what a session has left behind: commands in the background, and tasks of a team.
+// endSession ends the work that a session has left behind: commands in the background, and tasks of a team.
 func (a *App) endSession(c tool.Caller) {
 	a.sessions.Ended(c)
 	a.commands.EndSession(c.Session)

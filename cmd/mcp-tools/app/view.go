@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// A View has the state that is known without starting a server: the settings,
-// the tools, and who may use them.
+// A View has the state that is known without starting a server: the settings, the tools, and the policy.
 type View struct {
 	Loaded   *Loaded
 	Tools    *tool.Set

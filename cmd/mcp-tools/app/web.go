@@ -33,7 +33,7 @@ type webAccess struct {
 	own     []uint16 // ports of this server, which must not be reached
 	client  *egress.Client
 	options toolweb.Options
-	sweep   func() // removes what browsers of killed servers left
+	sweep   func() // removes the files of browsers of killed servers
 }
 
 // webRules is the part of the web settings that may change while the server runs.
@@ -56,7 +56,7 @@ func newWebRules(c toolweb.Settings) (*webRules, error) {
 	return w, nil
 }
 
-// reach returns what callers may reach.
+// reach returns the hosts that callers may reach.
 func (w *webRules) reach() egress.Rules {
 	return egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private, Setting: "web.private"}
 }
@@ -111,15 +111,14 @@ func (o *webAccess) profile(ctx context.Context) string {
 	return o.rules.profileOf(tool.CallerFrom(ctx))
 }
 
-// reach returns what callers may reach, without this server.
+// reach returns the hosts that callers may reach, without this server.
 func (o *webAccess) reach(string) (egress.Rules, error) {
 	r := o.rules.load().web.reach()
 	r.Own = o.own
 	return r, nil
 }
 
-// scope returns the key under which pages are cached together: those of one
-// caller under one set of rules.
+// scope returns the key under which pages are cached together: the pages of one caller under one set of rules.
 func (o *webAccess) scope(ctx context.Context) string {
 	return strings.Join([]string{tool.CallerFrom(ctx).Principal(), o.profile(ctx), o.rules.load().web.digest}, "\n")
 }
@@ -131,8 +130,8 @@ func (o *webAccess) limits() toolweb.Limits {
 	}
 }
 
-// openSearch makes the search engines. Those that the operator has put on a
-// private network are reached by a client that may reach their addresses only.
+// openSearch makes the search engines. A client that may reach their addresses only asks the engines that the operator
+// has on a private network.
 func (a *App) openSearch(agent string, public outbound.Client) (*search.Searcher, error) {
 	c := a.loaded.Config.Web.Search
 	engines, private, err := search.Configured(c, a.fetchSecret)
@@ -164,8 +163,7 @@ func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 	}
 }
 
-// openBrowsers returns what starts browsers. None is started before a call needs
-// one.
+// openBrowsers returns the starter of browsers. It starts none before a call needs one.
 func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers, error) {
 	c := a.loaded.Config.Web
 	b, err := browser.New(browser.Options{
@@ -207,8 +205,7 @@ func (a *App) mayRun(ctx context.Context) bool {
 	return a.rules.load().policy.Verdict(subject, "exec") != policy.Deny
 }
 
-// ownDial returns how the caller in ctx reaches what its commands listen on; nil if it may
-// run none.
+// ownDial returns how the caller in ctx reaches the ports of its commands; nil if it may run none.
 func (a *App) ownDial(ctx context.Context) egress.OwnDial {
 	if !a.mayRun(ctx) {
 		return nil

@@ -106,7 +106,7 @@ func (n *connection) dial() (net.Conn, error) {
 	return ours, nil
 }
 
-// writing starts to write what the server sends. The channel is closed at the end of it.
+// writing starts to write the bytes of the server. The channel is closed at the end of it.
 func (n *connection) writing() <-chan struct{} {
 	written := make(chan struct{})
 	go func() {
@@ -201,7 +201,7 @@ func (n *connection) close() {
 	n.changed.Broadcast()
 }
 
-// write writes what the server sends.
+// write writes the bytes of the server.
 func (n *connection) write() {
 	for {
 		n.mu.Lock()
@@ -230,7 +230,7 @@ func (n *connection) write() {
 	}
 }
 
-// read sends what arrives, as far as the server reads it.
+// read sends the bytes that arrive, as far as the server reads it.
 func (n *connection) read() {
 	buf := n.agent.bufs.Get().(*[]byte)
 	defer n.agent.bufs.Put(buf)

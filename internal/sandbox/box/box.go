@@ -112,7 +112,7 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 	}
 }
 
-// Guarantees returns what the sandbox of the box guarantees.
+// Guarantees returns the guarantees of the sandbox of the box.
 func (b *Box) Guarantees() []sandbox.Guarantee { return b.link.Guarantees() }
 
 // Host returns the machine that the box is on, or "" for this one.

@@ -84,7 +84,7 @@ type socket struct {
 	ended   bool
 }
 
-// read sends what the caller writes.
+// read sends the bytes of the caller.
 func (s *socket) read(c *Child) {
 	buf := make([]byte, wire.MaxData)
 	for {
@@ -109,7 +109,7 @@ func (s *socket) read(c *Child) {
 	_ = c.Kill() // an error means that the box is lost
 }
 
-// write passes on what has arrived.
+// write passes on the bytes that have arrived.
 func (s *socket) write(c *Child) {
 	for range s.more {
 		s.mu.Lock()
@@ -142,8 +142,7 @@ func (s *socket) wake() {
 	}
 }
 
-// Output keeps what has arrived. An agent that sends more than the window loses the
-// connection.
+// Output keeps the bytes that have arrived. An agent that sends more than the window loses the connection.
 func (s *socket) Output(_ sandbox.Stream, data []byte) {
 	s.mu.Lock()
 	if s.unread += len(data); s.unread > wire.Window {
@@ -166,7 +165,7 @@ func (s *socket) Exited(wire.ExitBody) {
 	s.wake()
 }
 
-// Gone ends the connection after what has arrived.
+// Gone ends the connection after the bytes that have arrived.
 func (s *socket) Gone(error) {
 	s.mu.Lock()
 	s.ended = true

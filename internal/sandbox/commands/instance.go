@@ -53,7 +53,7 @@ type instanceKey struct {
 	private uint64
 }
 
-// A plan holds what is needed to open an instance.
+// A plan holds all that opening an instance needs.
 type plan struct {
 	spec  sandbox.Spec
 	home  string

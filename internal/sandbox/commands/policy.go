@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// PolicyOf returns where the commands of a profile run, and what must be isolated.
-// An empty mode is that of callers with other profiles.
+// PolicyOf returns the policy for the commands of a profile with a mode. An empty mode is the mode of callers with
+// other profiles.
 func PolicyOf(c sandbox.Settings, mode string) Policy {
 	p := Policy{
 		Mode: Mode(cmp.Or(mode, c.Mode)), Network: c.Network != "off", Asks: c.Network != "on",

@@ -92,7 +92,7 @@ func (c *Commands) sizes(cmd sandbox.Command) (out, errs logSize) {
 	return out, errs
 }
 
-// ends returns what the agent sends of a stream.
+// ends returns the part of a stream that the agent sends.
 func (s logSize) ends() wire.Ends { return wire.Ends{Head: s.most - s.tail, Tail: s.tail} }
 
 // moved reports whether a command would run at another site than the approved one.

@@ -153,7 +153,7 @@ func goArch(uname string) string {
 	return uname
 }
 
-// holds returns what a container of this engine guarantees.
+// holds returns the guarantees of a container of this engine.
 func (f facts) holds(l sandbox.Limits) []sandbox.Guarantee {
 	p := []sandbox.Guarantee{sandbox.Files, sandbox.Network, sandbox.Processes}
 	if f.memory && f.swap && l.Memory > 0 {
@@ -165,7 +165,7 @@ func (f facts) holds(l sandbox.Limits) []sandbox.Guarantee {
 	return p
 }
 
-// lacks describes what the engine cannot do; "" if nothing is missing.
+// lacks describes the missing abilities of the engine; "" if nothing is missing.
 func (f facts) lacks() string {
 	var no []string
 	for what, has := range map[string]bool{

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// base mounts what every root directory has: devices, /proc, and directories in
-// memory that share one size limit.
+// base mounts the parts of every root directory: devices, /proc, and directories in memory that share one size limit.
 func (t *tree) base(p plan) error {
 	scratch, err := newMemory(p.Temp)
 	if err != nil {

@@ -24,7 +24,7 @@ type identity struct {
 	realRoot bool
 }
 
-// identities caches what is known about users.
+// identities caches users and their groups.
 type identities struct {
 	mu    sync.Mutex
 	swaps map[[4]int]*os.File // user namespaces that map one owner to another

@@ -22,8 +22,8 @@ const (
 // maxPlan is the maximum length of a plan.
 const maxPlan = 8 << 20
 
-// A plan describes what a stage is to do. It is sent through a pipe, since arguments
-// are visible to other processes and limited in length.
+// A plan has the steps of a stage. It is sent through a pipe, since arguments are visible to other processes and
+// limited in length.
 type plan struct {
 	Try       bool // only test the setup, start no agent
 	Jail      bool // there are namespaces: assemble a root directory

@@ -131,7 +131,7 @@ func (f finding) public() sandbox.ProbeResult {
 	return out
 }
 
-// advice returns how to get what is missing, the most important first.
+// advice returns how to get missing parts, the most important first.
 func (f finding) advice() string {
 	switch {
 	case errors.Is(f.noJail, errOwner):

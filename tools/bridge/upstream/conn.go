@@ -3,7 +3,7 @@
 // pages and requests are bounded, redirects stay at the server, and a server that breaks a bound is
 // cut off.
 //
-// A connection is never repaired. When it is lost, whoever holds it opens another.
+// A connection is never repaired. When it is lost, its holder opens another.
 //
 // mcp-go's client does the handshake, and its HTTP transports carry messages; mcpgo_test.go shows why the rest is
 // ours.
@@ -57,7 +57,7 @@ var (
 	ErrLogin = errors.New("the server wants a login")
 )
 
-// A Client is what a server is told about us, and how we answer it.
+// A Client is our name for a server, and our answers to its questions.
 type Client struct {
 	Name, Version string
 	// Elicitation and Sampling declare that questions of these kinds are answered.
@@ -67,7 +67,7 @@ type Client struct {
 	Changed func()
 }
 
-// Info is what a server has said about itself.
+// Info is the description of a server by itself.
 type Info struct {
 	Name, Version string
 	Protocol      string // the revision that is spoken
@@ -89,7 +89,7 @@ type link interface {
 	close() error
 }
 
-// An outgoing message is one that is sent, with what HTTP has in headers.
+// An outgoing message is one that is sent, with the values of the headers of HTTP.
 type outgoing struct {
 	body   []byte
 	id     int64 // of a request; 0 for other messages
@@ -114,8 +114,8 @@ type Question struct {
 
 // A Call is a request to the server that may take long.
 type Call struct {
-	// Progress is called with what the server reports, from one goroutine. It must not block. It
-	// may be nil.
+	// Progress is called with the progress that the server reports, from one goroutine. It must not block. It may be
+	// nil.
 	Progress func(done, total float64, message string)
 	// Ask answers a question of the server. Nil refuses all.
 	Ask func(ctx context.Context, q Question) (json.RawMessage, error)
@@ -159,7 +159,7 @@ func newConn(client Client) *Conn {
 	return c
 }
 
-// Info returns what the server has said about itself.
+// Info returns the description of the server by itself.
 func (c *Conn) Info() Info { return *c.about.Load() }
 
 // Done is closed when the connection has ended.

@@ -1,7 +1,6 @@
-// Package chat defines what services of chats have in common: the messages that are sent
-// to them, what arrives from them, and their errors. The packages beneath it, one for each
-// service, translate between these types and the service's API. They store nothing, retry
-// nothing, and decide nothing about who may be written to: package messaging does.
+// Package chat defines the common parts of services of chats: messages to them, messages from them, and their errors.
+// The packages beneath it, one for each service, translate between these types and the service's API. They store
+// nothing, retry nothing, and do not decide about receivers: package messaging does.
 //
 // Begin with [Channel].
 package chat
@@ -28,8 +27,8 @@ type Channel interface {
 	Send(ctx context.Context, m Message) (Sent, error)
 }
 
-// Abilities are what a service can do, and its limits. A Channel that can edit, delete or
-// react implements [Editor], [Deleter] or [Reactor].
+// Abilities are the abilities of a service, and its limits. A Channel that can edit, delete or react implements
+// [Editor], [Deleter] or [Reactor].
 type Abilities struct {
 	MaxText    int   // characters (UTF-16 units where the service counts those) of a rendered text
 	MaxCaption int   // likewise, of the text of a file; 0: files have no text
@@ -49,7 +48,7 @@ type Escaper interface {
 	Escape(plain string) string
 }
 
-// Escape returns what the service of c gets for a plain text.
+// Escape returns the text that the service of c gets for a plain text.
 func Escape(c Channel, plain string) string {
 	if e, ok := c.(Escaper); ok {
 		return e.Escape(plain)
@@ -92,7 +91,7 @@ type Ref struct {
 	ID     string `json:"id"`
 }
 
-// A Message is what is sent: a text, a file with or without a text, or a poll.
+// A Message is one message to a chat: a text, a file with or without a text, or a poll.
 type Message struct {
 	Chat    string // the service's id of a chat, a person or a room; an address of mail
 	Thread  string // a topic or thread in the chat; "" for none
@@ -145,19 +144,18 @@ type Sent struct {
 	Notes []string // what could not be sent as it was asked for, in a sentence each
 }
 
-// A Puller fetches what arrives: by long polling, over a socket, or from a mailbox.
+// A Puller fetches incoming messages: by long polling, over a socket, or from a mailbox.
 type Puller interface {
-	// Pull runs until ctx ends or the credentials are refused. It calls deliver for what
-	// arrives, and acknowledges it only after deliver has returned nil. A cursor is where
-	// the next Pull begins; "" if the service itself keeps it.
+	// Pull runs until ctx ends or the credentials are refused. It calls deliver for each of them, and acknowledges it
+	// only after deliver has returned nil. A cursor is where the next Pull begins; "" if the service itself keeps it.
 	Pull(ctx context.Context, cursor string, deliver func(cursor string, in []Incoming) error) error
 }
 
 // A Hook is called by the service over HTTP.
 type Hook interface {
-	// Receive verifies one request and returns what arrived with it, and what the service
-	// gets as the response once that is stored. An error of kind [Forged] means that the
-	// request is not the service's or is too old. The caller bounds the body.
+	// Receive verifies one request and returns the messages in it, and the response that the service gets once they are
+	// stored. An error of kind [Forged] means that the request is not the service's or is too old. The caller bounds
+	// the body.
 	Receive(r *http.Request, body []byte, now time.Time) ([]Incoming, Response, error)
 }
 
@@ -208,7 +206,7 @@ type Attachment struct {
 	ID   string `json:"id"` // for Fetch
 }
 
-// A Kind says what an Error means for the sender.
+// A Kind is the meaning of an Error for the sender.
 type Kind string
 
 // The kinds of errors.

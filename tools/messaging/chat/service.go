@@ -40,7 +40,7 @@ type Setting struct {
 	Required  bool
 }
 
-// Names reports whether a name in an address is that of the service.
+// Names reports whether a name in an address names the service.
 func (s Service) Names(prefix string) bool {
 	for _, name := range append([]string{s.Name}, s.Also...) {
 		if name == prefix {
@@ -73,7 +73,7 @@ type Account struct {
 	Now   func() time.Time // nil: the system's clock
 
 	Values  map[string]string // of the settings that the service declares
-	Secrets map[string]Secret // of those that lead to secrets
+	Secrets map[string]Secret // of the settings that lead to secrets
 }
 
 // Time returns the time now.

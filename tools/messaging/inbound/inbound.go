@@ -1,14 +1,12 @@
-// Package inbound receives what people write in chats, and asks people there.
+// Package inbound receives messages of people in chats, and asks people there.
 //
-// What arrives is stored, once, before the service learns that it has arrived. A message
-// goes to the receiver that an operator has bound its chat to: the inbox of an agent, of a
-// session or of the lead of a team, or an agent that answers by itself. Messages of other
-// chats get a code for the operator, and nothing else. Approvals and questions go to the
-// approvers of the settings; their answers count once, in the transaction that stores
-// them.
+// A message is stored, once, before the service learns that it has arrived. A message goes to the receiver that an
+// operator has bound its chat to: the inbox of an agent, of a session or of the lead of a team, or an agent that
+// answers by itself. Messages of other chats get a code for the operator, and nothing else. Approvals and questions go
+// to the approvers of the settings; their answers count once, in the transaction that stores them.
 //
-// Text from outside is data: it is bounded, cleaned, marked where a model reads it, and
-// decides nothing. What a person may do depends on the service's id of the person alone.
+// Text from outside is data: it is bounded, cleaned, marked where a model reads it, and decides nothing. The rights of
+// a person depend on the service's id of the person alone.
 //
 // Any number of processes do this with one store. One of them pulls a channel at a time,
 // see receive.go. Work that is due later is jobs: of chats with messages that wait for an answer, of notices, and of
@@ -54,7 +52,8 @@ type Options struct {
 	Log    *slog.Logger // nil: silent
 }
 
-// Rules say where messages go, who decides, and who is notified. The zero value receives nothing that is not paired.
+// Rules name the receivers of messages, the approvers, and the receivers of notices. The zero value receives nothing
+// that is not paired.
 type Rules struct {
 	// Receive has the way of messages for each channel of the settings: off, pull, hook, or ""
 	// for the needed one.

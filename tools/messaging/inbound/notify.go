@@ -25,7 +25,7 @@ const (
 	BudgetUsed   = "budget"
 )
 
-// A Rule says which events are sent where.
+// A Rule has the places that get notices of events.
 type Rule struct {
 	Events []string // none: all
 	To     []Place  // the first one that can be reached gets it

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 )
 
-// A Setup is what the room asks of the program.
+// A Setup has the parts of the program that the room needs.
 type Setup struct {
 	Channels *messaging.Channels
 	Settings func() messaging.Settings
@@ -158,7 +158,7 @@ func (o *operator) unbind(ctx context.Context, a chatArgs) (tool.Result, error) 
 	return tool.Textf("%s is not connected any more", at), err
 }
 
-// destination says who gets the messages of a binding.
+// destination describes the receiver of the messages of a binding.
 func (b Binding) destination() string {
 	agent := "the main agent"
 	if b.Agent != "" {
@@ -175,7 +175,7 @@ func (b Binding) destination() string {
 	return "the inbox of " + agent
 }
 
-// chatList has the chats that are connected, and those that want to be.
+// chatList has the connected chats, and chats that want to be connected.
 type chatList struct {
 	Receivers []Receiver  `json:"receivers"`
 	Bound     []boundChat `json:"bound"`

@@ -152,7 +152,7 @@ func isAboutDuckDuckGo(u *url.URL) bool {
 		!u.Query().Has("ad_domain")
 }
 
-// A duckDuckGoPage is what a result page has.
+// A duckDuckGoPage is a page of results.
 type duckDuckGoPage struct {
 	results      []Result
 	nothingFound bool

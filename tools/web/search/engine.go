@@ -44,11 +44,11 @@ type protocol interface {
 	address() (page, header, format string)
 	// request returns the request for a query, and the filters that the engine ignores.
 	request(q Query) (r outbound.Request, ignored []string, err error)
-	// read returns what the engine found, as the engine wrote it.
+	// read returns the results of the engine, as the engine wrote them.
 	read(r rawResponse) (engineReply, *failure)
 }
 
-// An engineReply is what an engine found.
+// An engineReply has the results of an engine.
 type engineReply struct {
 	answer  string
 	results []Result

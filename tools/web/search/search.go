@@ -154,8 +154,7 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
 	return r, nil
 }
 
-// query returns the response of the first engine that responds, and notes about
-// those that failed before it.
+// query returns the response of the first engine that responds, and notes about engines that failed before it.
 func (s *Searcher) query(ctx context.Context, engines []*engine, q Query) (Response, []string, error) {
 	var failures []*failure
 	var notes []string

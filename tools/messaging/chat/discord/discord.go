@@ -121,7 +121,7 @@ func (c *Channel) call(ctx context.Context, method, path string, safe bool, body
 	return c.api.JSON(ctx, call, into)
 }
 
-// Abilities returns what bots can do.
+// Abilities returns the abilities of bots.
 func (c *Channel) Abilities() chat.Abilities {
 	return chat.Abilities{MaxText: maxText, MaxCaption: maxText, MaxFile: maxFile, Buttons: true, Polls: true,
 		Threads: true, Dedupes: 2 * time.Minute}

@@ -23,7 +23,7 @@ const (
 // intents are what the bot receives: messages in servers and in private, with their texts.
 const intents = 1<<9 | 1<<12 | 1<<15
 
-// A payload is what is sent and received over the Gateway.
+// A payload is a message of the Gateway.
 type payload struct {
 	Op   int             `json:"op"`
 	Data json.RawMessage `json:"d"`

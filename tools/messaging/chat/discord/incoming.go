@@ -93,7 +93,7 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// incoming returns what an interaction says.
+// incoming returns the message of an interaction.
 func (i interaction) incoming(now time.Time) []chat.Incoming {
 	in := chat.Incoming{ID: i.ID, At: timeOf(i.ID, now), Group: i.Guild != "", Message: chat.Ref{Chat: i.Channel}}
 	switch {

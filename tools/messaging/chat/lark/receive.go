@@ -178,7 +178,7 @@ func verify(header http.Header, key string, body []byte, now time.Time) error {
 	return err
 }
 
-// incoming returns what an event says. It reports false for those that are not messages.
+// incoming returns the message of an event. It reports false for other events.
 func (e *envelope) incoming(now time.Time) (chat.Incoming, bool) {
 	in := chat.Incoming{ID: chat.CleanName(e.Header.ID, maxName), At: now}
 	if ms, err := strconv.ParseInt(e.Header.Created, 10, 64); err == nil {

@@ -78,8 +78,8 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 	return all, chat.Response{Body: []byte("{}")}, nil
 }
 
-// incoming returns what an event says. It reports false for those that are not messages,
-// and for repeated ones that are too old to be known.
+// incoming returns the message of an event. It reports false for other events, and for repeated ones that are too old
+// to be known.
 func (e event) incoming(now time.Time) (chat.Incoming, bool) {
 	in := chat.Incoming{ID: chat.CleanName(e.ID, maxName), At: time.UnixMilli(e.Timestamp),
 		Group: e.Source.Type != "user",

@@ -22,8 +22,8 @@ const (
 	maxFiles    = 100
 )
 
-// incoming returns what a mail says. place names it for Fetch. whole is false if raw is
-// only the beginning of the mail. It reports false for a mail that this account has sent.
+// incoming returns the message of a mail. place names it for Fetch. whole is false if raw is only the beginning of the
+// mail. It reports false for a mail that this account has sent.
 func (c *Channel) incoming(
 	ctx context.Context, raw []byte, whole bool, at time.Time, place string,
 ) (chat.Incoming, bool) {

@@ -217,7 +217,7 @@ func (c *Channel) password(ctx context.Context) (string, error) {
 	return password, nil
 }
 
-// said returns what a server said, without the password.
+// said returns the answer of a server, without the password.
 func (c *Channel) said(ctx context.Context, to server, message string) string {
 	if c.a.Secrets["token"] != nil {
 		if password, err := c.a.Secrets["token"](ctx); err == nil && password != "" {

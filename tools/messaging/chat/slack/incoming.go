@@ -59,7 +59,7 @@ func (c *Channel) verify(r *http.Request, body []byte, now time.Time) error {
 	return err
 }
 
-// An event is what the Events API sends.
+// An event is an event of the Events API.
 type event struct {
 	Type      string `json:"type"`
 	Challenge string `json:"challenge"`
@@ -283,7 +283,7 @@ func (c *Channel) Pull(ctx context.Context, _ string, deliver func(string, []cha
 	})
 }
 
-// An envelope is what arrives over Socket Mode.
+// An envelope is a message of Socket Mode.
 type envelope struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"envelope_id"`

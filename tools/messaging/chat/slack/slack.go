@@ -135,7 +135,7 @@ func isError(err error, names ...string) bool {
 	return errors.As(err, &e) && slices.ContainsFunc(names, func(name string) bool { return e.Text == "Slack: "+name })
 }
 
-// Abilities returns what apps can do.
+// Abilities returns the abilities of apps.
 func (c *Channel) Abilities() chat.Abilities {
 	return chat.Abilities{MaxText: maxText, MaxCaption: maxText, MaxFile: maxFile, Buttons: true, Threads: true}
 }
@@ -241,7 +241,7 @@ func clip(text string, max int) string {
 	return text
 }
 
-// upload sends a file. Slack does not say which message it becomes: the id is that of the file.
+// upload sends a file. Slack does not name its message: the id is the id of the file.
 func (c *Channel) upload(ctx context.Context, m chat.Message, thread string) (at chat.Ref, err error) {
 	data, err := wire.ReadFile(m.File, maxFile)
 	if err != nil {

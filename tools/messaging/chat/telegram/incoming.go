@@ -86,7 +86,7 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 	return nil, chat.Response{}, nil
 }
 
-// An update is what has happened.
+// An update is an event at Telegram.
 type update struct {
 	ID       int64          `json:"update_id"`
 	Message  *message       `json:"message"`
@@ -161,7 +161,7 @@ type message struct {
 	} `json:"contact"`
 }
 
-// incoming returns what arrived with an update, and false if it has no message.
+// incoming returns the message of an update, and false if it has no message.
 func (u update) incoming(now time.Time) (chat.Incoming, bool) {
 	m := u.Message
 	if m == nil {
@@ -206,7 +206,7 @@ func (m *message) incoming() chat.Incoming {
 	return in
 }
 
-// words returns the text of a message, or what it has instead of one.
+// words returns the text of a message, or a description of a message without one.
 func (m *message) words() string {
 	words := cmp.Or(m.Text, m.Caption)
 	switch {

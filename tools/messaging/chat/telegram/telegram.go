@@ -154,7 +154,7 @@ func (c *Channel) request(ctx context.Context, call wire.Call, into any) error {
 	return nil
 }
 
-// Abilities returns what bots can do.
+// Abilities returns the abilities of bots.
 func (c *Channel) Abilities() chat.Abilities {
 	return chat.Abilities{MaxText: maxText, MaxCaption: maxCaption, MaxFile: maxFile, Buttons: true, Polls: true,
 		Threads: true, Voice: true}
@@ -297,7 +297,7 @@ func (s *sending) once(ctx context.Context) (int64, error) {
 	return sent.ID, err
 }
 
-// fields returns what all methods for sending have.
+// fields returns the parameters that all methods for sending have.
 func (s *sending) fields() map[string]any {
 	fields := map[string]any{"chat_id": s.Chat, "disable_notification": s.Silent, "reply_markup": keyboard(s.Buttons)}
 	if thread, err := strconv.Atoi(s.Thread); err == nil && s.Thread != general {
