@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // A consoleUser is a person with a browser, and mcp-tools ui on a data directory.
@@ -303,6 +305,64 @@ func TestPersonChangesACall(t *testing.T) {
 	person.decide(person.address+"questions/"+id[1], "allow", "")
 	if got := call(); !strings.Contains(got, "and more") || !strings.Contains(got, "A person changed the arguments of this call") {
 		t.Errorf("the call got %s", got)
+	}
+}
+
+// TestAgentsDoNotReachTheConsole has an agent that knows the address of the console, and tries to open it with all tools
+// that reach something. Its own link would let it in.
+func TestAgentsDoNotReachTheConsole(t *testing.T) {
+	if works, err := condition("kernel"); !works || err != nil {
+		needtest.Lacking(t, "the kernel sandbox", fmt.Sprint(err))
+	}
+	r := serveRemote(t, "policy: {autonomy: full}\n", "--workspace", t.TempDir(), "--sandbox", "kernel")
+	agent := r.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
+	person := r.openConsole()
+	address := strings.TrimSuffix(person.address, "/")
+	port := address[strings.LastIndex(address, ":")+1:]
+	for _, host := range []string{address, "http://localhost:" + port, "http://[::1]:" + port, "http://0.0.0.0:" + port, "http://2130706433:" + port} {
+		for _, call := range []string{
+			fmt.Sprintf(`"name":"http_request","arguments":{"url":%q}`, host+"/"),
+			fmt.Sprintf(`"name":"web_fetch","arguments":{"url":%q}`, host+"/questions/x"),
+			fmt.Sprintf(`"name":"browser","arguments":{"action":"open","url":%q}`, host+"/"),
+			fmt.Sprintf(`"name":"exec","arguments":{"command":"curl -sS --max-time 20 %s/; true"}`, host),
+		} {
+			name, _, _ := strings.Cut(strings.TrimPrefix(call, `"name":"`), `"`)
+			_, got := r.post("/mcp", agent, "tools/call", call, "Mcp-Name", name)
+			if strings.Contains(got, "<html") || strings.Contains(got, "mcp-tools: Console") || strings.Contains(got, "one-time") ||
+				!strings.Contains(got, `"content"`) {
+				t.Errorf("%s %s got %.1500s", name, host, got)
+			}
+		}
+	}
+	person.fetch(http.MethodGet, person.base+"/questions", nil) // the person does
+}
+
+// TestTwoConsoles has two consoles of one data directory: both show and decide the same questions.
+func TestTwoConsoles(t *testing.T) {
+	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
+	agent := r.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
+	_, body := r.post("/mcp", agent, "tools/call", `"name":"exec","arguments":{"command":"rm -f x"}`, "Mcp-Name", "exec")
+	id := regexp.MustCompile(`approvals allow (\w+)`).FindStringSubmatch(body)
+	if id == nil {
+		t.Fatalf("nothing was asked: %s", body)
+	}
+	first, second := r.openConsole(), r.openConsole()
+	for _, person := range []*consoleUser{first, second} {
+		if _, page := person.fetch(http.MethodGet, person.base+"/questions", nil); !strings.Contains(page, id[1]) {
+			t.Errorf("a console does not show the question: %s", page)
+		}
+	}
+	second.decide(second.address+"questions/"+id[1], "deny", "no")
+	if _, page := first.fetch(http.MethodGet, first.base+"/questions/"+id[1], nil); !strings.Contains(page, "denied") {
+		t.Errorf("the first console shows %s", page)
+	}
+	res, err := http.Get(first.address + strings.TrimPrefix(second.base, second.address) + "/questions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusOK {
+		t.Error("a session of one console counts at the other")
 	}
 }
 

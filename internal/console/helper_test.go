@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -39,6 +40,13 @@ type fixture struct {
 }
 
 const good = "a-token-that-decides"
+
+// TestMain sets a time zone in which it is noon, so that no test runs across midnight.
+func TestMain(m *testing.M) {
+	now := time.Now().UTC()
+	time.Local = time.FixedZone("noon", (12-now.Hour())*3600)
+	os.Exit(m.Run())
+}
 
 func newFixture(t testing.TB, more ...*room.Room) *fixture {
 	t.Helper()

@@ -28,6 +28,7 @@ type Page struct {
 	Path  string // beneath the path of the session, as a pattern of net/http: "calls", "calls/{id}"
 	Title string // in the menu; "" for a page that others link to
 	Where room.Where
+	Room  string // that has to be there, "" for none
 	// Topics are the topics of the change feed that the page shows. Browsers load it again
 	// when one changes.
 	Topics []string
@@ -51,6 +52,7 @@ func pages() []Page {
 		{Path: "calls", Title: "Calls", Where: room.Operator, Topics: []string{audit.Topic}, Template: "calls", Data: showCalls},
 		{Path: "calls/{id}", Where: room.Operator, Topics: []string{audit.Topic}, Template: "call", Data: showCall},
 		{Path: "charts", Title: "Charts", Where: room.Operator, Topics: []string{audit.Topic}, Template: "charts", Data: showCharts},
+		{Path: "graph", Title: "Knowledge", Where: room.Operator, Room: "knowledge", Template: "graph", Data: showGraph},
 		{Path: "rooms", Title: "More", Where: room.Approver, Template: "rooms", Data: showRooms},
 		{Path: "rooms/{room}", Where: room.Approver, Topics: []string{jobs.Topic}, Template: "room", Data: showRoom},
 		{Path: "rooms/{room}/{verb...}", Where: room.Approver, Template: "verb", Data: showVerb},
@@ -97,12 +99,18 @@ func (r *Request) verb(roomName, name string) (*room.Room, room.Verb, error) {
 	return nil, room.Verb{}, tool.Errorf(tool.NotFound, "there is no action %q of %q", name, roomName)
 }
 
+// has reports whether there is a room with verbs for the person.
+func (r *Request) has(name string) bool {
+	_, _, err := r.room(name)
+	return err == nil
+}
+
 // view returns the data of the layout, with those of a page.
 func (r *Request) view(p Page, data any) View {
 	v := View{Base: r.Base, Who: r.Who.Name, CSRF: r.session.csrf, Page: p, Data: data, Now: time.Now(),
 		Path: strings.TrimPrefix(r.URL.RequestURI(), r.Base+"/"), Note: r.session.note(r.URL.Query().Get("note"))}
 	for _, one := range pages() {
-		if one.Title != "" && r.sees(one) {
+		if one.Title != "" && r.sees(one) && (one.Room == "" || r.has(one.Room)) {
 			v.Menu = append(v.Menu, one)
 		}
 	}

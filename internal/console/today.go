@@ -3,12 +3,14 @@ package console
 import (
 	"cmp"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/today"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -126,11 +128,17 @@ type diffRow struct {
 	HasNew   bool
 }
 
+// maxDiffLine is how much of a line of a difference is shown.
+const maxDiffLine = 2000
+
 // diffRows puts removed lines beside added ones.
 func diffRows(lines []string) (rows []diffRow) {
 	pair := -1 // the first removed line that has no added one beside it
 	for _, line := range lines {
 		mark, text := line[:min(1, len(line))], line[min(1, len(line)):]
+		if len(text) > maxDiffLine {
+			text = fmt.Sprintf("%s ... (%s)", cut(text, maxDiffLine), terminal.FileSize(int64(len(text))))
+		}
 		switch {
 		case mark == "\\": // that the last line has no line break
 		case mark == "@":

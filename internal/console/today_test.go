@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/today"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -33,9 +35,9 @@ type dayFixture struct {
 	undone  []string
 }
 
-func newDay(t testing.TB) *dayFixture {
+func newDay(t testing.TB, more ...*room.Room) *dayFixture {
 	d := &dayFixture{}
-	d.fixture = newFixture(t, today.Room(today.Setup{
+	d.fixture = newFixture(t, append(more, today.Room(today.Setup{
 		Scrub: func() (func(string) string, error) {
 			return func(s string) string { return strings.ReplaceAll(s, "hunter2", "[REDACTED]") }, nil
 		},
@@ -45,7 +47,7 @@ func newDay(t testing.TB) *dayFixture {
 			d.undone = append(d.undone, r.ID)
 			return workspace.Receipt{ID: "redo"}, nil
 		},
-	}))
+	}))...)
 	var err error
 	if d.log, err = audit.Open(audit.Options{DB: audit.NewDB(d.store), Dir: d.dir}); err != nil {
 		t.Fatal(err)
@@ -194,6 +196,39 @@ func TestUndoOnThePage(t *testing.T) {
 	}
 	if got := c.get("changes/none"); got.status != http.StatusNotFound {
 		t.Errorf("a change that does not exist: %d", got.status)
+	}
+}
+
+// TestHostileTextsOfADay has payloads in every field of the calls and changes of a day.
+func TestHostileTextsOfADay(t *testing.T) {
+	d := newDay(t)
+	c := d.openLink()
+	for i, p := range payloads() {
+		name := strings.Map(func(r rune) rune {
+			if r == '/' || r == 0 {
+				return -1
+			}
+			return r
+		}, cut(strings.ToValidUTF8(p, "?"), 60))
+		end := []string{"ok", p, "refused", "failed"}[i%4]
+		d.call(audit.Record{Call: fmt.Sprint("c", i), Tool: []string{"write_file", "exec", p, "web_fetch"}[i%4], About: p, Agent: cut(p, 300),
+			User: cut(p, 300), Session: fmt.Sprint("s", i%3, cut(p, 200)), Error: p, End: p, Approval: p, Outcome: end}, name, p, p+"\nmore\n"+p)
+		d.call(audit.Record{Call: fmt.Sprint("d", i), Tool: "exec", Phase: audit.Intent, About: p, Agent: p, User: p, Session: p}, "", "", "")
+		d.call(audit.Record{Call: fmt.Sprint("e", i), Kind: []string{"operator", p, "job", "subagent"}[i%4], Tool: p, About: p, Agent: p, User: p,
+			Session: p, Profile: p, Transport: p}, "", "", "")
+	}
+	d.page(c, date("today"), "earlier events")
+	for _, query := range []string{"", "&plain=1", "&session=" + url.QueryEscape(payloads()[3]), "&agent=" + url.QueryEscape(payloads()[5]),
+		"&kind=" + url.QueryEscape(payloads()[6])} {
+		got := c.get(date("today", query))
+		if got.status >= 500 {
+			t.Errorf("%.80s got %d: %.2000s", query, got.status, got.text)
+		}
+		inspect(t, "today "+query, got.text, strings.TrimPrefix(c.base, d.server.URL), c.csrf)
+		for _, change := range regexp.MustCompile(`/changes/(\w+)"`).FindAllStringSubmatch(got.text, 12) {
+			one := c.get("changes/" + change[1])
+			inspect(t, "a change", one.text, strings.TrimPrefix(c.base, d.server.URL), c.csrf)
+		}
 	}
 }
 

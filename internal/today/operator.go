@@ -319,7 +319,7 @@ func (c Change) forPeople() string {
 	switch {
 	case c.Undone != "":
 		line += "  undone by " + c.Undone
-	case c.Undoable && c.Times > 1:
+	case c.Undoable && c.Several:
 		line += "  undo the last " + c.ID
 	case c.Undoable:
 		line += "  undo " + c.ID

@@ -88,11 +88,12 @@ type Item struct {
 type Change struct {
 	ID       string `json:"id"` // of the last change of the file, for undo
 	File     string `json:"file"`
-	Action   string `json:"action"`          // created, changed or removed
-	Times    int    `json:"times,omitempty"` // if not once
-	Added    int    `json:"added"`           // lines, if Counted
-	Removed  int    `json:"removed"`         // likewise
-	Counted  bool   `json:"counted"`         // false for contents that are not text, large, or not kept
+	Action   string `json:"action"`            // created, created and changed, changed or removed
+	Times    int    `json:"times,omitempty"`   // if not once
+	Several  bool   `json:"several,omitempty"` // there were changes before the last
+	Added    int    `json:"added"`             // lines, if Counted
+	Removed  int    `json:"removed"`           // likewise
+	Counted  bool   `json:"counted"`           // false for contents that are not text, large, or not kept
 	Undone   string `json:"undone,omitempty"`
 	Undoable bool   `json:"undoable"` // if the file has not changed since
 	Shown
@@ -440,6 +441,9 @@ func (b *builder) add(r *audit.Row) {
 		b.endCommand(r)
 		return
 	}
+	if r.Kind == "console" && r.Outcome == "ok" { // a login: no agent did anything
+		return
+	}
 	if r.Phase == audit.Intent && b.ended[r.Call] || r.Outcome == "asked" && b.answered[keyOfQuestion(r)] > 0 {
 		return // another record says how it ended
 	}
@@ -651,6 +655,8 @@ func (one *Change) become(c history.LoggedChange, f history.FileRecord) {
 	switch before, after := one.first.Before, f.After; {
 	case before == nil && after == nil:
 		one.Action = "created and removed"
+	case before == nil && one.Times > 0:
+		one.Action = "created and changed"
 	case before == nil:
 		one.Action = "created"
 	case after == nil:
@@ -748,6 +754,9 @@ func (s *builtSession) finish() {
 			}
 		}
 		for i := range e.Changes {
+			if e.Changes[i].Several = e.Changes[i].Times > 1; e.Changes[i].Action == "created and changed" {
+				e.Changes[i].Times-- // it was created once
+			}
 			if e.Changes[i].Times == 1 {
 				e.Changes[i].Times = 0
 			}
@@ -778,7 +787,7 @@ func (e *builtEvent) text() string {
 	if e.Kind == Files && len(e.Changes) > 1 {
 		return "changed " + text.Plural(len(e.Changes), "file")
 	}
-	if e.Kind == Files && len(e.Changes) == 1 && e.Changes[0].Times > 1 {
+	if e.Kind == Files && len(e.Changes) == 1 && e.Changes[0].Several {
 		return "changed " + e.Changes[0].File
 	}
 	if len(e.tools) == 1 && len(e.Items) == 1 { // the same call several times

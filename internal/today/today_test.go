@@ -151,7 +151,7 @@ func TestChangesOfFilesStandAtTheirCalls(t *testing.T) {
 		},
 	}
 	want := `09:00  changed 2 files
-created a (2 times)  undo the last id3
+created and changed a  undo the last id3
 changed b  undone by id9
 09:00  ran rm c
 removed c  undo id4`

@@ -230,7 +230,7 @@ func (e *Env) undoChange(ctx context.Context, r history.Record) (done workspace.
 		return done, err
 	}
 	defer files.Close()
-	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: "undo"}), r.ID)
+	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: "undo by " + room.By(ctx).Name}), r.ID)
 }
 
 // Places returns where the files of this installation are.
