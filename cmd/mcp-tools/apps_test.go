@@ -27,7 +27,7 @@ func TestAppsInAHost(t *testing.T) {
 	run := func(script string) {
 		t.Helper()
 		done++
-		h.Run(fmt.Sprintf(`host.failed = ""; Promise.resolve(%s).catch(e => { host.failed = String(e) }).then(() => { host.done = %d })`, script, done))
+		h.Run(fmt.Sprintf(`host.failed = ""; (async () => %s)().catch(e => { host.failed = String(e) }).then(() => { host.done = %d })`, script, done))
 		h.Wait(fmt.Sprintf("host.done === %d", done))
 		if failed := h.Text("host.failed"); failed != "" {
 			t.Fatalf("%s: %s", script, failed)
@@ -88,12 +88,45 @@ func TestAppsInAHost(t *testing.T) {
 	run(`host.use("memory_search", {query: "coffee"})`)
 	h.Enter()
 	sees("0 memories", "the memory is empty")
-	run(`host.use("knowledge_graph_search", {query: "*"})`)
+	run(`host.client.callTool({name: "memory_store", arguments: {key: "taste", content: "# Taste\n\nAda drinks her coffee black.\n\nNever after four."}})`)
+	run(`host.use("memory_search", {query: "coffee"})`)
 	h.Enter()
-	sees("Knowledge")
-	run(`host.use("cron", {action: "list"})`)
+	sees("1 memory")
+	if marked := h.Inside(`[...document.querySelectorAll("mark")].map(e => e.textContent).join()`); marked != "coffee" {
+		t.Errorf("marked is %q", marked)
+	}
+	h.Press("Read")
+	sees("Never after four.")
+	run(`host.client.callTool({name: "knowledge_graph_add", arguments: {entities: [{name: "Ada", type: "person"}, {name: "Engine", type: "project"}], relations: [{from: "Ada", type: "built", to: "Engine"}]}})`)
+	run(`host.use("knowledge_graph_search", {query: "Ada"})`)
 	h.Enter()
-	sees("There are no jobs.")
+	sees("Knowledge: Ada (2)")
+	h.RunInside(`document.querySelector("g[role=button][aria-label^=Engine]").dispatchEvent(new MouseEvent("click"))`)
+	h.Press("Connections")
+	sees("Connections of Engine (2)", "Ada built Engine")
+
+	run(`host.use("cron", {action: "add", id: "tea", every: "1h", message: "tea"})`)
+	h.Enter()
+	sees("tea", "every 1h", "in 60 min")
+	h.Press("Pause")
+	sees("paused", "Job tea is paused.")
+	h.Press("Resume")
+	sees("Job tea: message")
+	h.Press("Run now")
+	sees("last ok", "The run: ok")
+
+	// Stop ends the command. What it has written is still shown to the model, once.
+	run(`host.use("exec", {command: "echo begun; sleep 300", background: true})`)
+	h.Enter()
+	first := h.Text("host.result.content[0].text")
+	sees("running", "Stop")
+	h.Press("Stop")
+	sees("begun")
+	h.Until(`!document.body.innerText.includes("running")`)
+	run(`host.use("process", {action: "poll", id: (await host.client.callTool({name: "process", arguments: {action: "list"}})).content[0].text.split(" ")[0]})`)
+	if got := h.Text("host.result.content[0].text"); strings.Count(first+got, "begun") != 1 {
+		t.Errorf("before Stop the model got %q, after it %q", first, got)
+	}
 
 	// A client without the extension gets no page, and no view.
 	run("host.begin(false, false)")

@@ -183,7 +183,7 @@ func TestPageShowsEachView(t *testing.T) {
 		{"jobs", samples()["cron"], []string{"nightly-backup", "Run now", "Pause", "Resume", "last failed"}},
 		{"memories", samples()["memory_search"], []string{"2 memories", "coffee", "Read"}},
 		{"graph", samples()["knowledge_graph_search"], []string{"Ada Lovelace", "works at", "Connections"}},
-		{"snapshot", samples()["browser"], []string{"https://shop.example/things", "tab t1 of 2", "[ref=e5]"}},
+		{"snapshot", samples()["browser"], []string{"https://shop.example/things", "tab t1 of 2", "[e5] link"}},
 		{"text", nil, []string{"FAIL of the text"}},
 		{"unknown", map[string]any{"kind": "constructor"}, []string{"FAIL of the text"}},
 		{"broken", map[string]any{"kind": "changes", "files": "no list"}, []string{"0 files"}},

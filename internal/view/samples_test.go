@@ -66,7 +66,7 @@ func samples() map[string]any {
 			Edges: []Edge{{"ada", "works", "works at"}, {"ada", "charles", "knows"}, {"charles", "engine", "designed"}, {"ada", "notes", "wrote"},
 				{"notes", "engine", "about"}, {"works", "london", "located in"}, {"ada", "london", "lives in"}}},
 		"browser": Snapshot{Kind: "snapshot", Tab: "t1", Tabs: 2, Address: "https://shop.example/things", Notes: []string{"1 download saved"},
-			Outline: "title: Things\n- heading \"Things\"\n- list\n  - link \"A kettle\" [ref=e5]\n  - link \"A lamp\" [ref=e6]\n- textbox \"Search\" [ref=e7]\n- button \"Buy\" [ref=e9]",
+			Outline: "title: Things\n# Things\nThree things for the kitchen.\n[e5] link \"A kettle\"\n[e6] link \"A lamp\"\n[e7] form:\n [e8] textbox \"Search\"\n [e9] button \"Buy\"",
 			Picture: shot(), MIME: "image/jpeg"},
 		"result": map[string]any{"kind": strings.Repeat("x", 3)},
 	}

@@ -1,6 +1,7 @@
 // A chart answers to the pointer and to arrow keys: it shows the values there. The names of series turn them on and off.
 views.chart = v => {
   const series = list(v.series).map((s, i) => ({name: s.name || v.y_title || "Series " + (i + 1), values: list(s.values), x: list(s.x), color: "var(--c" + i % 10 + ")", dashed: i >= 10}));
+  if (series.length === 1) v = Object.assign({}, v, {y_title: v.y_title || list(v.series)[0].name});
   const labels = list(v.labels), hidden = new Set(), pie = v.chart === "pie";
   if (v.title) main.append(el("h2", "", v.title));
   const legend = el("div", "row"), frame = el("div", "draw"), tip = el("div", "tip small");

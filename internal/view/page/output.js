@@ -46,7 +46,7 @@ views.snapshot = (v, pictures) => {
   const shot = v.picture ? picture(String(v.picture), String(v.mime), "The page as the browser shows it") : pictures[0], o = box("Outline of the page");
   for (const line of String(v.outline || "").split("\n")) {
     const d = el("div", "l");
-    const ref = /^(.{0,400}?)(\[ref=e\d+\]|\be\d+\b)(.*)$/.exec(line);
+    const ref = /^(.{0,400}?)(\[(?:ref=)?e\d+\])(.*)$/.exec(line);
     if (ref && line.length <= long) d.append(plain(ref[1]), el("span", "f4", ref[2]), plain(ref[3])); else fold(d, line);
     o.append(d);
   }
