@@ -28,7 +28,7 @@ func (x askUser) Do(ctx context.Context, a askUserArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if running := tool.RunningFrom(ctx); answer == "" && (running.Can == nil || !running.Can(tool.Person)) {
+	if running := tool.RunningFrom(ctx); answer == "" && !isOnPage(running.Answers) && (running.Can == nil || !running.Can(tool.Person)) {
 		return tool.Textf("The question %s waits for the user, but this client cannot show it: ask it in your reply. An "+
 			"answer given %s comes to your inbox.", id, x.q.wayToAnswer(id)), nil
 	}

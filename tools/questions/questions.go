@@ -94,21 +94,26 @@ func (q Question) check() error {
 	return nil
 }
 
-// The name of the question in a call, and the state that shows that it was put.
+// The name of the question in a call, and the states that show that it was put, or that the user was sent to the page
+// of the question that follows.
 const (
 	answerName = "answer"
 	wasPut     = "put"
+	onPage     = "page "
 )
 
 // Ask puts a question to the person at the client of the running call, and returns the answer. It returns a
 // *tool.Asking while the person is asked. If there is none, or no answer in time, the question is stored: then answer
-// is "", and id names it.
+// is "", and id names it. A client that can only open pages sends the person to the page of the stored question.
 func (q *Questions) Ask(ctx context.Context, a Question) (answer, id string, err error) {
 	if err := a.check(); err != nil {
 		return "", "", err
 	}
 	running := tool.RunningFrom(ctx)
 	given := running.Answers
+	if id, sent := strings.CutPrefix(given.State, onPage); sent {
+		return "", id, nil
+	}
 	if raw, ok := given.ByName[answerName]; ok {
 		answer, err := readAnswer(raw)
 		return answer, "", err
@@ -118,8 +123,28 @@ func (q *Questions) Ask(ctx context.Context, a Question) (answer, id string, err
 			answerName: {To: tool.Person, Params: form(running.Caller, a)},
 		}}
 	}
-	id, err = q.put(ctx, running.Caller, a)
-	return "", id, err
+	if id, err = q.put(ctx, running.Caller, a); err != nil || given.State != "" || q.Page == nil ||
+		running.Can == nil || !running.Can(tool.Page) {
+		return "", id, err
+	}
+	page := q.Page(id)
+	if page == "" {
+		return "", id, nil
+	}
+	return "", "", &tool.Asking{State: onPage + id, Questions: map[string]tool.Question{
+		answerName: {To: tool.Page, Params: map[string]any{
+			"mode": "url", "elicitationId": id, "url": page, "message": form(running.Caller, a)["message"],
+		}},
+	}}
+}
+
+// isOnPage reports whether the user was sent to the page of a question, and has agreed to open it.
+func isOnPage(given tool.Answers) bool {
+	var answer struct {
+		Action string `json:"action"`
+	}
+	return strings.HasPrefix(given.State, onPage) && json.Unmarshal(given.ByName[answerName], &answer) == nil &&
+		answer.Action == "accept"
 }
 
 // form returns the question as a client shows it. The person sees which agent asks.

@@ -76,6 +76,44 @@ func TestAClientThatShowsQuestions(t *testing.T) {
 	}
 }
 
+// TestAClientThatOpensPages sends the user to the page of the question, which is stored. The answer comes as an event.
+func TestAClientThatOpensPages(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := open(s)
+		q.Page = func(id string) string { return "http://console/questions/" + id }
+		running := tool.Running{Caller: caller(), Can: func(m tool.Medium) bool { return m == tool.Page }}
+		call := func() (tool.Result, error) {
+			return askUser{q}.Do(tool.With(t.Context(), &running), askUserArgs{Question: "Red or\u202e blue?"})
+		}
+		for raw, want := range map[string]string{
+			`{"action":"accept"}`: "The answer comes to your inbox", `{"action":"decline"}`: "ask it in your reply", ``: "ask it in your reply",
+		} {
+			running.Answers = tool.Answers{}
+			_, err := call()
+			need := (*tool.Asking)(nil)
+			if !errors.As(err, &need) {
+				t.Fatal(err)
+			}
+			sent, _ := need.Questions["answer"].Params.(map[string]any)
+			id, _ := sent["elicitationId"].(string)
+			if sent["url"] != q.Page(id) || sent["mode"] != "url" || strings.Contains(sent["message"].(string), "\u202e") {
+				t.Errorf("the client gets %v", sent)
+			}
+			running.Answers = tool.Answers{State: need.State, ByName: map[string]json.RawMessage{}}
+			if raw != "" {
+				running.Answers.ByName["answer"] = json.RawMessage(raw)
+			}
+			res, err := call()
+			if err != nil || !strings.Contains(res.Text(), want) || !strings.Contains(res.Text(), id) {
+				t.Errorf("%q: the call got %q, %v", raw, res.Text(), err)
+			}
+		}
+		if open, err := ask.List(t.Context(), s, ask.OfAgent); err != nil || len(open) != 3 {
+			t.Errorf("%d questions are open, %v", len(open), err)
+		}
+	})
+}
+
 func TestAnOperatorAnswers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		q := open(s)
