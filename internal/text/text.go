@@ -27,6 +27,17 @@ func Clip(s string, max int) string {
 	return Cut(s, max-len(ellipsis)) + ellipsis
 }
 
+// ClipCharacters is Clip for at most so many characters in place of bytes.
+func ClipCharacters(s string, max int) string {
+	if utf8.RuneCountInString(s) <= max {
+		return s
+	}
+	if max < 1 {
+		return ""
+	}
+	return string([]rune(s)[:max-1]) + ellipsis
+}
+
 // Cut returns s if it has at most max bytes, else its beginning without a mark. It never cuts within a character.
 func Cut(s string, max int) string {
 	if len(s) <= max {

@@ -34,6 +34,18 @@ func FuzzClip(f *testing.F) {
 	})
 }
 
+func TestClipCharacters(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		max  int
+		want string
+	}{{"été", 3, "été"}, {"l'été", 3, "l'…"}, {"été", 1, "…"}, {"été", 0, ""}, {"", 0, ""}} {
+		if got := ClipCharacters(c.text, c.max); got != c.want {
+			t.Errorf("%q to %d: %q, want %q", c.text, c.max, got, c.want)
+		}
+	}
+}
+
 func TestPlural(t *testing.T) {
 	for got, want := range map[string]string{
 		Plural(0, "file"):             "0 files",

@@ -312,7 +312,7 @@ func (b *Bridge) compose(r rows) *state {
 	if resources {
 		s.tools = append([]tool.Tool{tool.New(readResources{b})}, s.tools...)
 	}
-	s.digest = digest(parts, s.grants)
+	s.digest = digestOfJSON(parts, s.grants)
 	return s
 }
 

@@ -134,7 +134,7 @@ func riskNamed(name string) (tool.Risk, bool) {
 // place identifies the program or the address: if it changes the operator has chosen another
 // server.
 func (s Server) place() string {
-	return digest(s.Command, s.URL)
+	return digestOfJSON(s.Command, s.URL)
 }
 
 // identity identifies the connection of a caller with these settings: callers share one if nothing in it
@@ -144,10 +144,10 @@ func (s Server) identity(c tool.Caller) string {
 	if s.Separate {
 		who = c.Principal()
 	}
-	return digest(s.Command, s.Environment, s.URL, s.Transport, s.Headers, s.Sandbox, s.Read, s.Write, s.Hosts, who)
+	return digestOfJSON(s.Command, s.Environment, s.URL, s.Transport, s.Headers, s.Sandbox, s.Read, s.Write, s.Hosts, who)
 }
 
-func digest(parts ...any) string {
+func digestOfJSON(parts ...any) string {
 	text, err := json.Marshal(parts)
 	if err != nil { // texts, lists and maps of texts
 		return ""

@@ -42,7 +42,7 @@ type Annotations struct {
 	Idempotent  bool   `json:"idempotentHint,omitempty"`
 }
 
-// digest identifies all that models and rules go by.
+// digestOfJSON identifies all that models and rules go by.
 func (o Offered) digest() string {
 	raw, err := json.Marshal(o)
 	if err != nil { // the schemas were read as JSON

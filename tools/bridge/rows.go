@@ -102,8 +102,8 @@ func keepList(ctx context.Context, s *store.Store, name string, c Server, found 
 		}
 		waits = changes(next.accepted, next.offered)
 		same := err == nil && known.place == next.place && known.protocol == next.protocol &&
-			known.program == next.program && digest(known.offered) == digest(next.offered) &&
-			digest(known.accepted) == digest(next.accepted)
+			known.program == next.program && digestOfJSON(known.offered) == digestOfJSON(next.offered) &&
+			digestOfJSON(known.accepted) == digestOfJSON(next.accepted)
 		if err := writeList(t, name, next); err != nil || same {
 			return err
 		}

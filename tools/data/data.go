@@ -82,7 +82,7 @@ func (data) Spec() tool.Spec {
 // Do does one action.
 func (data) Do(_ context.Context, a dataArgs) (tool.Result, error) {
 	do := map[string]func(dataArgs) (string, error){
-		"json": convert, "yaml": convert, "csv": convert, "regex": match, "hash": digest, "uuid": newID,
+		"json": convert, "yaml": convert, "csv": convert, "regex": match, "hash": hashOfText, "uuid": newID,
 		"base64": recode, "diff": difference, "template": fill,
 	}[a.Action]
 	out, err := do(a)
@@ -381,7 +381,7 @@ func match(a dataArgs) (string, error) {
 	return string(out) + note, err
 }
 
-func digest(a dataArgs) (string, error) {
+func hashOfText(a dataArgs) (string, error) {
 	made, ok := map[string]func() hash.Hash{
 		"": sha256.New, "sha256": sha256.New, "sha1": sha1.New, "sha512": sha512.New, "md5": md5.New,
 	}[strings.ToLower(strings.ReplaceAll(a.To, "-", ""))]

@@ -69,7 +69,7 @@ func (f Files) Write(ctx context.Context, name string, content []byte) error {
 	if err := checkText(path, text); err != nil {
 		return err
 	}
-	_, _, err = f.m.o.Rows.Put(ctx, Change{Owner: o, Path: path, Text: text, Digest: digest(text), By: by})
+	_, _, err = f.m.o.Rows.Put(ctx, Change{Owner: o, Path: path, Text: text, Digest: digestOfWords(text), By: by})
 	return err
 }
 

@@ -159,7 +159,7 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 	m.storing.Add(1)
 	defer m.storing.Add(-1)
 	d, unchanged, err := m.o.Rows.Put(ctx, Change{
-		Owner: o, Path: path, Text: w.Text, Digest: digest(w.Text), Category: w.Category, Tags: tags,
+		Owner: o, Path: path, Text: w.Text, Digest: digestOfWords(w.Text), Category: w.Category, Tags: tags,
 		Expires: w.Expires, By: by,
 	})
 	if err != nil {

@@ -61,7 +61,7 @@ func (t memoryForget) Do(ctx context.Context, a memoryForgetArgs) (tool.Result, 
 
 func showForgotten(removed []Document, a memoryForgetArgs) string {
 	if len(removed) == 0 {
-		return fmt.Sprintf("no memory of yours contains all the words of %q", clip(a.Query, " \t\r\n"))
+		return fmt.Sprintf("no memory of yours contains all the words of %q", clipBetween(a.Query, " \t\r\n"))
 	}
 	var b strings.Builder
 	verb := "forgot"
@@ -71,7 +71,7 @@ func showForgotten(removed []Document, a memoryForgetArgs) string {
 	for _, d := range removed {
 		first, _, _ := strings.Cut(strings.TrimSpace(d.Text), "\n")
 		fmt.Fprintf(&b, "%s %s (version %d): %s\n", verb, tool.Visible(d.Path), d.Version,
-			oneLine(clip(first, " \t\r\n")))
+			oneLine(clipBetween(first, " \t\r\n")))
 	}
 	if !a.DryRun {
 		b.WriteString("[send undo: true with a path to restore it]\n")

@@ -164,7 +164,7 @@ func showFound(f Found, a memorySearchArgs) string {
 
 // showNothing suggests other searches.
 func showNothing(b *strings.Builder, f Found, a memorySearchArgs) {
-	fmt.Fprintf(b, "no memory matches %q", clip(a.Query, " \t\r\n"))
+	fmt.Fprintf(b, "no memory matches %q", clipBetween(a.Query, " \t\r\n"))
 	narrowed := a.Kind != "" || a.Path != "" || a.Since != "" || a.Until != "" || a.MinScore > 0
 	switch {
 	case f.Behind:

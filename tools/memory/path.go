@@ -38,7 +38,7 @@ func IsPath(name string) bool {
 // are normalized, so that names that look the same are the same.
 func pathOf(name string) (string, error) {
 	wrong := func(why string) error {
-		return tool.Errorf(tool.Invalid, "%q cannot be the name of a memory: %s", clip(name, " /\t\r\n"), why).
+		return tool.Errorf(tool.Invalid, "%q cannot be the name of a memory: %s", clipBetween(name, " /\t\r\n"), why).
 			Try("use a short key such as project/deploy, or MEMORY.md")
 	}
 	clean := norm.NFC.String(strings.TrimSpace(name))
@@ -130,9 +130,9 @@ func checkTags(tags []string) ([]string, error) {
 	return out, nil
 }
 
-// clip shortens a text for a message. It cuts at one of some separators, because half a secret would not be
+// clipBetween shortens a text for a message. It cuts at one of some separators, because half a secret would not be
 // recognized and masked.
-func clip(text, separators string) string {
+func clipBetween(text, separators string) string {
 	const most = 80
 	if len(text) <= most {
 		return text

@@ -189,7 +189,7 @@ func (m *Memory) readFile(
 		if err == nil {
 			err = checkText(c.Path, c.Text)
 		}
-		c.Digest = digest(c.Text)
+		c.Digest = digestOfWords(c.Text)
 		return info.ModTime(), err
 	}
 	text, err := readText(dir, name)
@@ -206,7 +206,7 @@ func (m *Memory) readFile(
 	if err != nil {
 		return time.Time{}, err
 	}
-	c.Text, c.Digest = text, digest(text)
+	c.Text, c.Digest = text, digestOfWords(text)
 	if !p.fill(c, m.o.Now()) {
 		return skip("it has expired")
 	}

@@ -44,9 +44,9 @@ func overlap(a, b map[string]bool) float64 {
 	return float64(both) / float64(len(a)+len(b)-both)
 }
 
-// digest is equal for texts of the same words in any order, number, case and punctuation. Long texts
+// digestOfWords is equal for texts of the same words in any order, number, case and punctuation. Long texts
 // and texts without words have to be the same.
-func digest(text string) string {
+func digestOfWords(text string) string {
 	words := map[string]bool{}
 	if len(text) <= maxCompared {
 		words = wordsOf(text)

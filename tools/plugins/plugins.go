@@ -214,7 +214,7 @@ func load(at string, agreed map[string]agreement) (p Plugin) {
 		return broken(err)
 	}
 	p.hashes = p.tree.hashes()
-	p.Digest = digest(p.hashes)
+	p.Digest = digestOfTree(p.hashes)
 	p.contents, err = p.tree.parse(at)
 	if p.Name == "" {
 		p.Name = filepath.Base(at)

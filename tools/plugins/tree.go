@@ -232,8 +232,8 @@ func (t tree) hashes() map[string]string {
 	return all
 }
 
-// digest identifies files by their hashes.
-func digest(hashes map[string]string) string {
+// digestOfTree identifies files by their hashes.
+func digestOfTree(hashes map[string]string) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(hashes)) {
 		fmt.Fprintf(h, "%q %s\n", name, hashes[name])

@@ -76,7 +76,7 @@ func (t sessionsHistory) Do(ctx context.Context, a sessionsHistoryArgs) (tool.Re
 			break
 		}
 		lines = append(lines, line)
-		turn.Text, _ = clip(turn.Text, maxShown)
+		turn.Text, _ = beginning(turn.Text, maxShown)
 		out.Messages = append(out.Messages, turn)
 	}
 	slices.Reverse(lines)

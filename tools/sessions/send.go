@@ -255,7 +255,7 @@ func inFull(events []inbox.Event) string {
 // that no line of it passes for ours.
 func quoted(long string) string {
 	clean, _ := tool.Clean(long)
-	clean, left := clip(clean, maxShown)
+	clean, left := beginning(clean, maxShown)
 	lines := "> " + strings.ReplaceAll(clean, "\n", "\n> ")
 	if left > 0 {
 		lines += fmt.Sprintf("\n[%d more bytes]", left)
@@ -266,8 +266,8 @@ func quoted(long string) string {
 // maxShown bounds the text of one message, in characters.
 const maxShown = 4000
 
-// clip returns the first characters of a text, and how many bytes are left.
-func clip(text string, characters int) (head string, left int) {
+// beginning returns the first characters of a text, and how many bytes are left.
+func beginning(text string, characters int) (head string, left int) {
 	for i := range text {
 		if characters == 0 {
 			return text[:i], len(text) - i

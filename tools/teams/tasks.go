@@ -438,14 +438,6 @@ func (b *board) Get(ctx context.Context, id string) (w Whole, err error) {
 	if err != nil {
 		return w, unavailable(err)
 	}
-	w.Result = clipRunes(w.Result, shownResult)
+	w.Result = text.ClipCharacters(w.Result, shownResult)
 	return w, nil
-}
-
-// clipRunes returns at most n characters of a text.
-func clipRunes(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return text.Clip(s, len(string([]rune(s)[:n])))
 }

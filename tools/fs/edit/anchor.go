@@ -98,7 +98,7 @@ func (d *draft) moved(m mark, at int) error {
 	for i, line := range SplitLines(d.original[from:linesAfter(d.original, at, around+1)]) {
 		text := d.hidden.Show(from, from+len(body(line)))
 		from += len(line)
-		lines.WriteString("\n" + strings.ToValidUTF8(clip(text, 0, widest), "\uFFFD"))
+		lines.WriteString("\n" + strings.ToValidUTF8(excerpt(text, 0, widest), "\uFFFD"))
 		fmt.Fprintf(&marks, " %d#%s", first+i, textfile.Anchor([]byte(line)))
 	}
 	return tool.Errorf(tool.Conflict, "line %d does not have the anchor %s: the line has changed or moved",

@@ -181,7 +181,7 @@ func (w *diffWriter) fits(n int) bool { return w.missing == 0 && w.out.Len()+n <
 // line writes one line. At is where it differs from the line that it replaces.
 func (w *diffWriter) line(mark byte, line string, at int) {
 	const longest = 400
-	text, end := strings.ToValidUTF8(clip(body(line), at, longest), "\uFFFD"), ending(line)
+	text, end := strings.ToValidUTF8(excerpt(body(line), at, longest), "\uFFFD"), ending(line)
 	if w.marked && end == "\r\n" {
 		text += "␍"
 	}

@@ -267,7 +267,7 @@ func (c Candidate) String() string {
 		if c.First+from+i == c.Line {
 			at = c.Column
 		}
-		b.WriteString(strings.ToValidUTF8(clip(body(line), at, widest), "\uFFFD") + "\n")
+		b.WriteString(strings.ToValidUTF8(excerpt(body(line), at, widest), "\uFFFD") + "\n")
 	}
 	if c.Line > 0 {
 		b.WriteString(c.difference(widest))
@@ -293,7 +293,7 @@ func (c Candidate) difference(widest int) string {
 	if have != want && sameNext(haveNext, wantNext) {
 		return where + fmt.Sprintf("the file has %s where your text has %s)\n", shownBlanks(have), shownBlanks(want))
 	}
-	return where + "your text differs there:)\n" + clip(body(c.Want), wantAt, widest) + "\n"
+	return where + "your text differs there:)\n" + excerpt(body(c.Want), wantAt, widest) + "\n"
 }
 
 // sameNext reports whether two texts go on with the same character.

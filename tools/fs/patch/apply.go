@@ -495,17 +495,17 @@ func (a *applier) mismatch(number int, h Hunk) error {
 	wanted = a.hidden.Hide(wanted)
 	near := edit.Candidates(a.masked, wanted, 2)
 	if len(near) == 0 {
-		return err.Try("read the file and send the patch for it as it is. Not in the file:\n%s", clip(wanted))
+		return err.Try("read the file and send the patch for it as it is. Not in the file:\n%s", excerptOfPatch(wanted))
 	}
 	shown := ""
 	for _, c := range near {
 		shown += "\nnearest: " + c.String()
 	}
-	return err.Try("send the patch for the lines as they are. Not in the file:\n%s%s", clip(wanted), shown)
+	return err.Try("send the patch for the lines as they are. Not in the file:\n%s%s", excerptOfPatch(wanted), shown)
 }
 
-// clip shortens a part of a patch for an error.
-func clip(wanted string) string {
+// excerptOfPatch shortens a part of a patch for an error.
+func excerptOfPatch(wanted string) string {
 	const mostLines, widest = 8, 160
 	lines := strings.Split(strings.TrimSuffix(wanted, "\n"), "\n")
 	more := len(lines) - mostLines

@@ -15,6 +15,8 @@ import (
 	"math"
 	"strings"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // A Kind is a kind of chart.
@@ -77,7 +79,7 @@ func (c *Chart) check() error {
 				return fmt.Errorf("value %d is %g: a pie has no negative slices; use bar", j+1, v)
 			}
 		}
-		c.Series[i].Name = clip(s.Name)
+		c.Series[i].Name = plainLabel(s.Name)
 		if n := len(s.Values); n > maxPoints {
 			return fmt.Errorf("series %d has %d points, the maximum is %d", i+1, n, maxPoints)
 		}
@@ -92,9 +94,9 @@ func (c *Chart) check() error {
 		c.Labels = append(c.Labels, fmt.Sprint(i+1))
 	}
 	for i, label := range c.Labels {
-		c.Labels[i] = clip(label)
+		c.Labels[i] = plainLabel(label)
 	}
-	c.Title, c.XTitle, c.YTitle = clip(c.Title), clip(c.XTitle), clip(c.YTitle)
+	c.Title, c.XTitle, c.YTitle = plainLabel(c.Title), plainLabel(c.XTitle), plainLabel(c.YTitle)
 	if c.Kind == Pie {
 		return c.slice()
 	}
@@ -109,19 +111,15 @@ func (c *Chart) width() (n int) {
 	return n
 }
 
-// clip returns a text in one line, not too long, without characters that XML lacks.
-func clip(text string) string {
-	text = strings.Map(func(r rune) rune {
+// plainLabel returns a text in one line, not too long, without characters that XML lacks.
+func plainLabel(label string) string {
+	label = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || r == 0xFFFE || r == 0xFFFF {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > maxText {
-		return string(r[:maxText-1]) + "…"
-	}
-	return text
+	}, strings.ToValidUTF8(label, "\uFFFD"))
+	return text.ClipCharacters(strings.Join(strings.Fields(label), " "), maxText)
 }
 
 // palette has colours that most people can tell apart, also if they see few colours. After ten of

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Options describe an endpoint. URL, HTTP and Model are required.
@@ -200,10 +201,4 @@ func (c *Client) retry(ctx context.Context, texts []string) (list [][]float32, e
 }
 
 // shorten returns the beginning of a text of at most so many bytes, without cutting a character.
-func shorten(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
-}
+func shorten(s string, most int) string { return text.Cut(strings.ToValidUTF8(s, "\uFFFD"), most) }

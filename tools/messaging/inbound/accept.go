@@ -62,7 +62,7 @@ func (b *Inbound) accept(ctx context.Context, channel string, list []chat.Incomi
 		}
 		for _, in := range kept {
 			n, err := t.Exec("INSERT INTO chat_event (id, at) VALUES ($1, {{now}}) ON CONFLICT (id) DO NOTHING",
-				digest(channel, in.ID))
+				digestOfParts(channel, in.ID))
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (b *Inbound) accept(ctx context.Context, channel string, list []chat.Incomi
 	return nil
 }
 
-func digest(parts ...string) string {
+func digestOfParts(parts ...string) string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%q", parts)))
 	return hex.EncodeToString(sum[:16])
 }
@@ -101,7 +101,7 @@ func (b *Inbound) limited(ctx context.Context, channel string, list []chat.Incom
 		for _, one := range []struct {
 			key  string
 			rate store.Rate
-		}{{"chat " + digest(channel, in.From.ID), senderRate}, {"chat " + channel, channelRate}} {
+		}{{"chat " + digestOfParts(channel, in.From.ID), senderRate}, {"chat " + channel, channelRate}} {
 			if wait == 0 && err == nil {
 				wait, err = b.Store.Take(ctx, one.key, one.rate)
 			}
@@ -201,7 +201,7 @@ func (b *Inbound) deliver(t *store.Tx, at Place, bound Binding, in chat.Incoming
 		return err
 	}
 	_, err = inbox.Add(t, to, inbox.Event{
-		ID: "chat " + digest(at.Channel, in.ID), Kind: inbox.Chat, Subject: text.Clip(at.String(), maxID),
+		ID: "chat " + digestOfParts(at.Channel, in.ID), Kind: inbox.Chat, Subject: text.Clip(at.String(), maxID),
 		Text: describe(in, files),
 		Data: arrived{at.Channel, at.Chat, at.Thread, in.Group, in.Message.ID, in.ReplyTo, in.From.ID, in.From.Name,
 			files},

@@ -101,7 +101,7 @@ func (b *Inbound) Tell(t *store.Tx, e Event) error {
 			content = excluded.content, dest = excluded.dest, debounce = excluded.debounce,
 			due = CASE WHEN chat_notice.n > 0 THEN chat_notice.due ELSE {{max}}(excluded.due, chat_notice.until) END
 			RETURNING n, due`, []any{
-			digest(fmt.Sprint(i), names, e.Kind, e.Key), names, words, store.Millis(due),
+			digestOfParts(fmt.Sprint(i), names, e.Kind, e.Key), names, words, store.Millis(due),
 			cmp.Or(r.Debounce, defaultDebounce).Milliseconds(),
 		}, &waiting, &at); err != nil {
 			return err

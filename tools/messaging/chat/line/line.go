@@ -205,7 +205,7 @@ func messages(text string, buttons []chat.Button) []message {
 	}
 	var actions []action
 	for _, b := range buttons[:min(len(buttons), maxQuick)] {
-		actions = append(actions, action{"postback", clip(b.Label, maxLabel), b.Data, clip(b.Label, maxTemplate)})
+		actions = append(actions, action{"postback", clipUnits(b.Label, maxLabel), b.Data, clipUnits(b.Label, maxTemplate)})
 	}
 	if len(actions) > maxButtons {
 		plain.QuickReply = &quick{}
@@ -220,8 +220,8 @@ func messages(text string, buttons []chat.Button) []message {
 	return []message{plain, {Type: "template", AltText: "⬆", Template: &template{"buttons", "⬆", actions}}}
 }
 
-// clip returns the beginning of a text with at most max UTF-16 units.
-func clip(text string, max int) string {
+// clipUnits returns the beginning of a text with at most max UTF-16 units.
+func clipUnits(text string, max int) string {
 	if markup.Length(text) <= max {
 		return text
 	}

@@ -319,7 +319,7 @@ func FuzzClip(f *testing.F) {
 	f.Add("A label that is too long 😀😀", 20)
 	f.Fuzz(func(t *testing.T, s string, max int) {
 		max = max&0xff + 2
-		if got := clip(s, max); markup.Length(got) > max {
+		if got := clipUnits(s, max); markup.Length(got) > max {
 			t.Errorf("%q, %d: %q", s, max, got)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/markup"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/wire"
@@ -225,20 +226,13 @@ func content(m chat.Message) map[string]any {
 	for i, b := range m.Buttons {
 		buttons = append(buttons, map[string]any{"type": "button", "action_id": "button" + strconv.Itoa(i),
 			"value": b.Data,
-			"text":  map[string]any{"type": "plain_text", "text": clip(b.Label, maxLabel)}})
+			"text":  map[string]any{"type": "plain_text", "text": text.ClipCharacters(b.Label, maxLabel)}})
 	}
 	fields["blocks"] = []any{
 		map[string]any{"type": "section", "text": map[string]any{"type": kind, "text": words}},
 		map[string]any{"type": "actions", "elements": buttons},
 	}
 	return fields
-}
-
-func clip(text string, max int) string {
-	if list := []rune(text); len(list) > max {
-		return string(list[:max-1]) + "…"
-	}
-	return text
 }
 
 // upload sends a file. Slack does not name its message: the id is the id of the file.
