@@ -32,6 +32,7 @@ test: ## run all tests, with the race detector, installing what they need
 	@.ci/prepare
 	@echo "building the tests, this takes some minutes the first time" >&2
 	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -timeout=45m ./...
+	$(GO) test -C testdata/podsecurity .
 
 check: ## formatting, vet, staticcheck, unreachable functions, module file, house rules
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }

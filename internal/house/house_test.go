@@ -106,7 +106,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/spf13/cobra":       {"cmd"},
 		"github.com/fsnotify/fsnotify": {"internal/config", "internal/store", "tools/skills", "tools/custom"},
 		"go.yaml.in/yaml": {
-			"internal/clients", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/messaging",
+			"internal/clients", "internal/sandbox", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/messaging",
 			"tools/plugins",
 		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
@@ -129,7 +129,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/jackc/pgx":            {"internal/store"},
 		"github.com/tetratelabs/wazero":   {"internal/document"},
 		"github.com/yuin/goldmark":        {"internal/docs", "tools/messaging"},
-		"github.com/coder/websocket":      {"tools/messaging"},
+		"github.com/coder/websocket":      {"tools/messaging", "internal/sandbox"},
 		"github.com/wneessen/go-mail":     {"tools/messaging"},
 		"github.com/prometheus":           {"internal/telemetry"},
 		"go.opentelemetry.io/otel/sdk":    {"internal/telemetry"},

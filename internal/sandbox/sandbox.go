@@ -21,7 +21,7 @@ import (
 // kind is a package with a Launcher, and one line where the launchers of the settings are listed; [Tiers.Choose] does
 // the rest. All commands of one sandbox run through its one agent.
 type Launcher interface {
-	// Name returns docker, kernel or host.
+	// Name returns kubernetes, docker, kernel or host.
 	Name() string
 	// Probe tests whether it works here. It may take a second.
 	Probe(ctx context.Context) ProbeResult

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -25,10 +26,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kubernetes"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/network"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/version"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
@@ -55,6 +58,8 @@ func RunChild(args []string) (code int, child bool) {
 		return readers.Main(args[2:]), true
 	case engine.Arg:
 		return engine.Main(), true
+	case kubernetes.InstallArg:
+		return kubernetes.Install(args[2:]), true
 	}
 	return 0, false
 }
@@ -93,8 +98,8 @@ func (a *App) openCommands(context.Context) error {
 		Running: func(c tool.Caller) []sandbox.Status { return a.commands.Running(c) },
 	}
 	caches := filepath.Join(a.data, "caches")
-	if len(c.Sandbox.Docker.Hosts) > 0 {
-		caches = "" // engines on other machines do not see it
+	if len(c.Sandbox.Docker.Hosts) > 0 || c.Sandbox.Kubernetes.Image != "" {
+		caches = "" // other machines do not see it
 	}
 	a.commands, err = commands.New(commands.Options{
 		Disposable: gitrepo.Disposable,
@@ -129,6 +134,12 @@ func (a *App) repository(ctx context.Context, dir string) (address, branch strin
 // sandboxes; nil stands for none.
 func Launchers(c sandbox.Settings, data string, log *slog.Logger, drained func(context.Context, string) bool) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher
+	if k := c.Kubernetes; k.Image != "" {
+		all = append(all, kubernetes.New(kubernetes.Options{
+			Image: k.Image, Agent: cmp.Or(k.Agent, "ghcr.io/mcp-tools/mcp-tools:"+version.String()), Namespace: k.Namespace, Kubeconfig: k.Kubeconfig,
+			Runtime: k.Runtime, CPU: k.CPU, Disk: int64(k.Disk), PullSecret: k.PullSecret, Data: data, Log: log, Drained: drained,
+		}))
+	}
 	if c.Docker.Image != "" {
 		containers, err := docker.New(docker.Options{
 			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: linuxBuild(), Data: data,

@@ -13,7 +13,7 @@ import (
 // TestModesOfSandboxes checks that settings accept the sandboxes that there are, and no others: a tag cannot refer to
 // a list.
 func TestModesOfSandboxes(t *testing.T) {
-	launchers, err := Launchers(sandbox.Settings{Docker: sandbox.DockerSettings{Image: "debian"}}, t.TempDir(), nil, nil)
+	launchers, err := Launchers(sandbox.Settings{Docker: sandbox.DockerSettings{Image: "debian"}, Kubernetes: sandbox.KubernetesSettings{Image: "debian"}}, t.TempDir(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -112,6 +113,9 @@ func (p *process) Gone(err error) {
 		state = sandbox.Lost
 		p.status.Why = "the sandbox was lost, so it is not known how far the command got"
 		if host := p.instance.box.Host(); host != "" {
+			if known := (*tool.Error)(nil); errors.As(err, &known) {
+				host += " (" + known.What + ")"
+			}
 			p.status.Why = "the sandbox on " + host + " was lost, so it is not known how far the command got; what it has changed " +
 				"is not in the workspace, unless another command ended there since"
 		}
