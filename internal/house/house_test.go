@@ -106,7 +106,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/spf13/cobra":       {"cmd"},
 		"github.com/fsnotify/fsnotify": {"internal/config", "internal/store", "tools/skills", "tools/custom"},
 		"go.yaml.in/yaml": {
-			"internal/clients", "internal/sandbox", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/messaging",
+			"internal/clients", "internal/load", "internal/sandbox", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/messaging",
 			"tools/plugins",
 		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},

@@ -112,7 +112,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(),
-		a.uiCommand(), a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
+		a.uiCommand(), a.doctorCommand(), a.loadCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
 	for _, r := range a.Rooms() {
 		root.AddCommand(a.roomCommands(r, a.byHand(r)...)...)
 	}
