@@ -154,7 +154,7 @@ func (b *Blobs) Put(ctx context.Context, owner string, r io.Reader, max int64, o
 		})
 	}
 	if err := b.o.Place.Put(ctx, ref.Name, content); err != nil {
-		return Ref{}, err
+		return Ref{}, logFailure(b.o.Log, err)
 	}
 	return ref, b.o.Store.Update(ctx, func(t *store.Tx) error { return record(t, ref) })
 }
@@ -184,7 +184,7 @@ func (i *Item) Close() error {
 
 // Open opens a blob. Missing bytes are found by the first read, whose error is fs.ErrNotExist.
 func (b *Blobs) Open(ctx context.Context, ref Ref) (*Item, error) {
-	c := &chunks{ctx: ctx, place: b.o.Place, name: ref.Name, size: ref.Size, at: -1, plain: chunkSize}
+	c := &chunks{ctx: ctx, place: b.o.Place, log: b.o.Log, name: ref.Name, size: ref.Size, at: -1, plain: chunkSize}
 	if plain, overhead, ok := strings.Cut(ref.Name, sealedMark); ok {
 		n, err := strconv.Atoi(overhead)
 		if err != nil || n < 0 || n >= chunkSize {
@@ -202,6 +202,7 @@ func (b *Blobs) Open(ctx context.Context, ref Ref) (*Item, error) {
 type chunks struct {
 	ctx    context.Context
 	place  Place
+	log    *slog.Logger
 	name   string
 	bound  string // of a sealed blob: its name when it was sealed
 	size   int64
@@ -240,7 +241,7 @@ const smallRead = 64 << 10
 func (c *chunks) readPart(p []byte, wanted int, offset int64) (n int, err error) {
 	r, err := c.place.Open(c.ctx, c.name, offset, int64(len(p)))
 	if err != nil {
-		return 0, err
+		return 0, logFailure(c.log, err)
 	}
 	n, err = io.ReadFull(r, p)
 	if err = c.whole(errors.Join(err, r.Close())); err == nil && n < wanted {
@@ -254,7 +255,7 @@ func (c *chunks) whole(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("the blob %s in %s is shorter than it was: %w", c.name, c.place, fs.ErrNotExist)
 	}
-	return err
+	return logFailure(c.log, err)
 }
 
 // load makes data the chunk with a number.
@@ -269,7 +270,7 @@ func (c *chunks) load(number int64) error {
 	}
 	r, err := c.place.Open(c.ctx, c.name, number*chunkSize, stored)
 	if err != nil {
-		return err
+		return logFailure(c.log, err)
 	}
 	data := make([]byte, stored)
 	_, err = io.ReadFull(r, data)

@@ -2,10 +2,13 @@ package blob
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
@@ -101,9 +104,18 @@ func (s *S3) Put(ctx context.Context, name string, c Content) error {
 	// A content of many megabytes takes longer than a small one.
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout+time.Duration(c.Size>>20)*time.Second)
 	defer cancel()
-	o := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true}
+	o := minio.PutObjectOptions{
+		ContentType: "application/octet-stream", DisableMultipart: true, DisableContentSha256: true, // it is given below
+	}
 	o.SetMatchETagExcept("*")
-	_, err := s.client.PutObject(ctx, s.o.Bucket, s.object(name), c.Reader(), c.Size, o)
+	// With the digest the body is sent as it is. Otherwise it is in signed chunks over http, and some services return
+	// the objects with the encoding of the chunks, which nobody can decode.
+	sum := sha256.New()
+	if _, err := io.Copy(sum, c.Reader()); err != nil {
+		return err
+	}
+	_, err := minio.Core{Client: s.client}.PutObject(ctx, s.o.Bucket, s.object(name), c.Reader(), c.Size, "",
+		hex.EncodeToString(sum.Sum(nil)), o)
 	if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed {
 		return nil
 	}
@@ -211,6 +223,14 @@ func (f *failure) As(target any) bool {
 			Try("try again later; the operator finds the cause in the log").Because(f.err)
 	}
 	return ok
+}
+
+// logFailure logs err if the service is not available, because models do not see the cause.
+func logFailure(log *slog.Logger, err error) error {
+	if f := (*failure)(nil); errors.As(err, &f) && !errors.Is(err, context.Canceled) {
+		log.Warn("the storage of large contents is not available", "err", f.err)
+	}
+	return err
 }
 
 // failed returns the error of a request, or nil.
