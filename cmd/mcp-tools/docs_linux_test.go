@@ -26,9 +26,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// maxNotRun is the max number of blocks with commands that are not run. Each says why.
-const maxNotRun = 30
-
 // TestGoldenDocsCommands runs the commands of the documentation, each page in a home
 // directory that contains nothing, and compares what they print with what the page says:
 //
@@ -79,9 +76,6 @@ func TestGoldenDocsCommands(t *testing.T) {
 		}
 	}
 	t.Logf("%d blocks are run, %d are not", ran, notRun)
-	if notRun > maxNotRun {
-		t.Errorf("%d blocks of commands are not run, the max is %d", notRun, maxNotRun)
-	}
 }
 
 func isCommands(b docs.Block) bool {
