@@ -183,7 +183,8 @@ func (l *Log) endChain(t *openChain) error {
 }
 
 // maxBatch is the maximum number of records in one transaction. Other writers
-// wait for it.
+// wait for it. COPY is not faster in PostgreSQL than the statement with many rows
+// that is prepared: 3.1 to 3.7 ms for 256 records against 2.9 to 3.1.
 const maxBatch = 256
 
 // An upload is the state of copying one chain from a journal to the store.
