@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/tools/web/access"
+
 	"github.com/mcp-tools/mcp-tools/internal/version"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
@@ -119,7 +121,7 @@ type App struct {
 	commands     *commands.Commands
 	revocations  *revocations
 	documents    *document.Service
-	web          *webAccess
+	web          *access.Access
 	drawing      *browser.Browsers // draws diagrams
 	noMedia      []string          // tools that lack a program
 	blobs        *blob.Blobs
@@ -297,7 +299,7 @@ func (a *App) openTools(context.Context) (err error) {
 	mediaOptions := a.mediaOptions()
 	a.noMedia = mediaOptions.Unusable()
 	a.builtIn, err = tools.All(tools.World{
-		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Media: mediaOptions, Memory: a.memory,
+		Files: a.files, Exec: a.execOptions(), Web: a.web.Options, Media: mediaOptions, Memory: a.memory,
 		Graph:  a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,

@@ -177,7 +177,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 			return
 		}
 		a.commands.Sweep()
-		a.web.sweep()
+		a.web.Browsers.Sweep()
 		if err := a.results.Sweep(); err != nil {
 			a.log.Warn("the results of an earlier version could not be removed", "err", err)
 		}

@@ -37,7 +37,7 @@ const bridgeSource = "bridge"
 // here only if servers were ever set up: otherwise they are read when it is opened.
 func (a *App) openBridge(context.Context) error {
 	o := bridgeParts{a.env, a.loaded, a.data, a.store, a.scrub, a.tiers, a.log}.options()
-	o.Marks = a.web.options.Marks
+	o.Marks = a.web.Options.Marks
 	o.Provided = pluginServers(a.plugins.current())
 	o.Publish = func(all []tool.Tool) error { return a.SetTools(bridgeSource, all) }
 	o.Complete = func(ctx context.Context, r llm.Request) (llm.Reply, error) { return a.models.Complete(ctx, r) }

@@ -93,8 +93,8 @@ func (a *App) loadCustom(ctx context.Context, stored bool) {
 
 func (a *App) customOptions() custom.Options {
 	return custom.Options{
-		Commands: a.commands, Checkpoint: a.files.Checkpoint, Changeable: a.changeable, Client: a.web.client,
-		Marks: a.web.options.Marks, Scripts: a.runner, Secret: a.secret, Mask: a.scrub.Set,
+		Commands: a.commands, Checkpoint: a.files.Checkpoint, Changeable: a.changeable, Client: a.web.Client,
+		Marks: a.web.Options.Marks, Scripts: a.runner, Secret: a.secret, Mask: a.scrub.Set,
 	}
 }
 

@@ -36,9 +36,5 @@ const (
 	sandboxIdle    = 10 * time.Minute // a sandbox in which nothing has run for so long is closed
 	sandboxAge     = 24 * time.Hour   // an older sandbox is replaced when nothing runs in it
 
-	maxPage       = 10 << 20 // bytes of a page that is fetched
-	maxDownload   = 1 << 30  // bytes of a file that is downloaded into the workspace
-	searchAge     = 15 * time.Minute
-	browserIdle   = 10 * time.Minute
 	maxEmbeddings = 64 // texts of one request to the embeddings endpoint
 )

@@ -41,7 +41,7 @@ func (a *App) openDocuments(context.Context) error {
 func (a *App) mediaOptions() media.Options {
 	c := a.loaded.Config.Media
 	return media.Options{
-		Files: a.files, Client: a.web.client, Marks: a.web.options.Marks, Documents: a.documents,
+		Files: a.files, Client: a.web.Client, Marks: a.web.Options.Marks, Documents: a.documents,
 		Providers: a.providers, Made: a.generated(), Programs: &program.Runner{Tiers: a.tiers, Slots: make(chan struct{}, max(2, runtime.NumCPU()))},
 		Browser:    a.drawing,
 		Scratch:    filepath.Join(a.data, "media"),

@@ -58,7 +58,7 @@ func (a *App) openMediaClients(o *provider.Options) error {
 	}
 	a.onClose(api.Close)
 	options.Rules = func(string) (egress.Rules, error) {
-		r := a.rules.load().web.reach()
+		r := a.rules.load().web.Reach()
 		return egress.Rules{Deny: r.Deny, AllowPrivate: r.AllowPrivate, Own: a.ownPorts()}, nil
 	}
 	results, err := egress.NewClient(options)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/mcp-tools/mcp-tools/tools/web/access"
+
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -18,7 +20,7 @@ import (
 type rules struct {
 	policy   *policy.Policy
 	commands *exec.Rules
-	web      *webRules
+	web      *access.Rules
 }
 
 // liveRules holds the rules that are in force.
@@ -62,7 +64,7 @@ func compileRules(l *Loaded, catalogue policy.Catalogue, ours []string, log *slo
 	if err != nil {
 		return nil, err
 	}
-	web, err := newWebRules(l.Config.Web)
+	web, err := access.Compile(l.Config.Web)
 	if err != nil {
 		return nil, err
 	}

@@ -325,7 +325,7 @@ func (a *App) apply(l *Loaded) error {
 	}
 	a.rules.current.Store(next)
 	a.current.Store(l)
-	a.web.client.Renew()
+	a.web.Client.Renew()
 	a.revocations.soon() // a profile or a token may have gone
 	return nil
 }

@@ -3,6 +3,8 @@ package app
 import (
 	"slices"
 
+	"github.com/mcp-tools/mcp-tools/tools/web/access"
+
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -35,7 +37,7 @@ func (e *Env) Examine() (*View, error) {
 	if _, err := compileCommands(loaded, nil); err != nil {
 		return nil, err
 	}
-	if err := checkWebSettings(loaded.Config.Web); err != nil {
+	if err := access.Check(loaded.Config.Web); err != nil {
 		return nil, err
 	}
 	return &View{loaded, set, rules, warnings}, nil
