@@ -2,9 +2,11 @@ package agents
 
 import (
 	"embed"
+	"fmt"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
 )
 
 // Settings are the settings of agents, by name.
@@ -32,6 +34,20 @@ type SubagentSettings struct {
 	TreeTotal  int           `yaml:"tree_total" default:"100" min:"1" max:"1000000"`
 	TreeBudget string        `yaml:"tree_budget" default:"5000000 tokens, $10" form:"budget"`
 	TreeTime   time.Duration `yaml:"tree_time" default:"8h" min:"1s" max:"36500d"`
+}
+
+// Limits returns the limits of the settings.
+func (c SubagentSettings) Limits() (Limits, error) {
+	budget, err := llm.ParseAmount(c.TreeBudget)
+	if err != nil {
+		return Limits{}, fmt.Errorf("subtree_budget: %w", err)
+	}
+	return Limits{
+		Depth: c.Depth, Running: c.Running, Children: c.Children, Turns: c.Turns, Time: c.Time,
+		Tree: Tree{
+			Children: c.TreeTotal, Tokens: int(budget.Tokens), Cost: budget.Money, Time: c.TreeTime,
+		},
+	}, nil
 }
 
 //go:embed settings.txt

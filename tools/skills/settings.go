@@ -2,6 +2,9 @@ package skills
 
 import (
 	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
@@ -10,6 +13,27 @@ import (
 // published ones.
 type Settings struct {
 	Dirs []string `yaml:"dirs" form:"path"`
+}
+
+// Find returns the directories of skills that exist: the directories of the settings, or else the one that
+// agents on this machine share. Each has the name under which the file tools see it.
+func (s Settings) Find(home string) []Dir {
+	paths := s.Dirs
+	if paths == nil && home != "" {
+		paths = []string{filepath.Join(home, ".agents", "skills")}
+	}
+	var dirs []Dir
+	for i, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		name := "agent_skills"
+		if i > 0 {
+			name = fmt.Sprintf("agent_skills_%d", i+1)
+		}
+		dirs = append(dirs, Dir{Path: path, Name: name})
+	}
+	return dirs
 }
 
 //go:embed settings.txt

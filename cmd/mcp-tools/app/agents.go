@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mcp-tools/mcp-tools/server/identity"
 
@@ -20,7 +19,7 @@ import (
 // openAgents opens the engine of subagents. It works when the server does.
 func (a *App) openAgents(context.Context) error {
 	c := a.loaded.Config
-	limits, err := subagentLimits(c.Subagents)
+	limits, err := c.Subagents.Limits()
 	if err != nil {
 		return err
 	}
@@ -76,19 +75,6 @@ func (a *App) startJobs(ctx context.Context) {
 	if a.orders.CanWork() {
 		a.orders.Start()
 	}
-}
-
-func subagentLimits(c agents.SubagentSettings) (agents.Limits, error) {
-	budget, err := llm.ParseAmount(c.TreeBudget)
-	if err != nil {
-		return agents.Limits{}, fmt.Errorf("subagents.tree_budget: %w", err)
-	}
-	return agents.Limits{
-		Depth: c.Depth, Running: c.Running, Children: c.Children, Turns: c.Turns, Time: c.Time,
-		Tree: agents.Tree{
-			Children: c.TreeTotal, Tokens: int(budget.Tokens), Cost: budget.Money, Time: c.TreeTime,
-		},
-	}, nil
 }
 
 // revoked returns why the token of a grant is no longer valid for it, or "".

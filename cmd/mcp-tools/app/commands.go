@@ -103,7 +103,7 @@ func (a *App) openCommands(context.Context) error {
 	}
 	a.commands, err = commands.New(commands.Options{
 		Disposable: gitrepo.Disposable,
-		Tiers:      a.tiers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
+		Tiers:      a.tiers, Spool: spool, Caches: caches, GitConfig: gitrepo.UserConfig(a.data, SystemUser(), a.log), Log: a.log,
 		Mode:        commands.Modes(c.Sandbox, a.rules.profileOf),
 		Directories: a.directories, Dir: a.files.Dir, Proxy: a.network.Proxy, Environ: c.Exec.Environ(a.env.Getenv),
 		ExtraRead: commands.Existing(c.Sandbox.Read, a.log), ExtraWrite: commands.Existing(c.Sandbox.Write, a.log),

@@ -36,7 +36,7 @@ func (a *App) openFiles(context.Context) error {
 		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: name, Path: r.Path, Write: r.Write})
 	}
 	slices.SortStableFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
-	a.skillDirs = a.findSkillDirs(home)
+	a.skillDirs = a.loaded.Config.Skills.Find(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
 	a.findPlugins()
 	o.Roots = append(o.Roots, a.pluginRoots()...)
@@ -148,27 +148,6 @@ func realPath(path string) string {
 		return filepath.Join(dir, filepath.Base(path))
 	}
 	return path
-}
-
-// findSkillDirs returns the directories of skills that exist: the directories of the settings, or else the one that
-// agents on this machine share. Each has the name under which the file tools see it.
-func (a *App) findSkillDirs(home string) []skills.Dir {
-	paths := a.loaded.Config.Skills.Dirs
-	if paths == nil && home != "" {
-		paths = []string{filepath.Join(home, ".agents", "skills")}
-	}
-	var dirs []skills.Dir
-	for i, path := range paths {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			continue
-		}
-		name := "agent_skills"
-		if i > 0 {
-			name = fmt.Sprintf("agent_skills_%d", i+1)
-		}
-		dirs = append(dirs, skills.Dir{Path: path, Name: name})
-	}
-	return dirs
 }
 
 // skillRoots returns the roots that let the file tools and commands read these directories.

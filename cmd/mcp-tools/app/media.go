@@ -3,11 +3,9 @@ package app
 import (
 	"context"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -49,36 +47,11 @@ func (a *App) mediaOptions() media.Options {
 	}
 }
 
-// openDrawing makes the browsers that draw diagrams, which reach no host. None is started
-// yet.
+// openDrawing makes the browsers that draw diagrams. None is started yet.
 func (a *App) openDrawing(context.Context) (err error) {
-	c := a.loaded.Config.Web.Browser
-	a.drawing, err = browser.New(browser.Options{
-		Tiers: a.tiers, Path: c.Path, Insecure: c.Insecure, Sessions: maxDrawing, PerCaller: 1, Idle: drawingIdle, Log: a.log,
-		Proxy: func(context.Context, func(string, error)) (browser.Proxy, error) { return noNetwork{}, nil },
-	})
+	a.drawing, err = browser.Offline(a.loaded.Config.Web.Browser, a.tiers, a.log)
 	if err == nil {
 		a.onClose(a.drawing.Close)
 	}
 	return err
-}
-
-const (
-	maxDrawing  = 2 // browsers that draw
-	drawingIdle = 2 * time.Minute
-)
-
-// noNetwork is a proxy that closes all connections.
-type noNetwork struct{}
-
-// Serve closes all connections to l, until ctx ends.
-func (noNetwork) Serve(ctx context.Context, l net.Listener) error {
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return l.Close()
-		}
-		conn.Close()
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -100,8 +99,8 @@ func (a *App) record(ctx context.Context, r audit.Record, began time.Time, faile
 
 // programs returns the agent programs of the settings.
 func (a *App) programs() agents.Programs {
-	p := agents.Programs{
-		Profiles: make(map[string]acp.Profile),
+	return agents.Programs{
+		Profiles: a.loaded.Config.ACP.Profiles(),
 		Runner: acp.Runner{
 			Start: a.commands.Start, Site: a.commands.Site,
 			Secret: func(name string) (string, error) {
@@ -113,21 +112,6 @@ func (a *App) programs() agents.Programs {
 			},
 		},
 	}
-	for name, one := range a.loaded.Config.ACP {
-		profile := acp.Profile{
-			Name: name, Command: one.Command, Hosts: one.Hosts, Env: make(map[string]string),
-			Secrets: make(map[string]string),
-		}
-		for variable, value := range one.Environment {
-			if secret, ok := strings.CutPrefix(value, "secret:"); ok {
-				profile.Secrets[variable] = secret
-			} else {
-				profile.Env[variable] = value
-			}
-		}
-		p.Profiles[name] = profile
-	}
-	return p
 }
 
 // jsonModel returns the default model for tools that want JSON.

@@ -1,8 +1,9 @@
-package app
+package gitrepo
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,19 +14,18 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// gitConfig returns a function that returns the path of a file with the git name and
+// UserConfig returns a function that returns the path of a file with the git name and
 // e-mail of the user of this process, for commands of that user; "" for others, and
-// if they are not known. It asks git at the first command.
-func (a *App) gitConfig() func(tool.Caller) string {
+// if they are not known. It asks git at the first command. The file is in the directory data.
+func UserConfig(data, user string, log *slog.Logger) func(tool.Caller) string {
 	path := sync.OnceValue(func() string {
-		path, err := writeGitConfig(a.data)
+		path, err := writeUserConfig(data)
 		if err != nil {
-			a.log.Warn("commands do not know the user's git name and e-mail", "err", err)
+			log.Warn("commands do not know the user's git name and e-mail", "err", err)
 			return ""
 		}
 		return path
 	})
-	user := SystemUser()
 	return func(c tool.Caller) string {
 		if c.User == "" || c.User != user {
 			return ""
@@ -34,7 +34,7 @@ func (a *App) gitConfig() func(tool.Caller) string {
 	}
 }
 
-func writeGitConfig(data string) (string, error) {
+func writeUserConfig(data string) (string, error) {
 	text := "[include]\n\tpath = /etc/gitconfig\n[user]\n"
 	quote, known := strings.NewReplacer(`\`, `\\`, `"`, `\"`), false
 	for _, name := range []string{"name", "email"} {
