@@ -40,7 +40,7 @@ func aboutWeight(name string) int {
 	return 0
 }
 
-// aboutLine returns what about does, and works it out once.
+// aboutLine returns the result of about, and computes it once.
 func (c *call) aboutLine() string {
 	c.aboutOnce.Do(func() { c.aboutText = c.about() })
 	return c.aboutText

@@ -2,14 +2,14 @@ package tools
 
 import "strings"
 
-// A substitute is what does the work of a tool that other systems have and this one has not.
+// A substitute does the work of a tool that other systems have and this one has not.
 type substitute struct {
 	tool string // that the caller must be able to use
 	try  string // what to do
 }
 
-// Substitute returns what to do in place of calling a tool of another system, with one of the tools that are usable.
-// It returns "" if it does not know.
+// Substitute returns the advice in place of a tool of another system, with one of the tools that are usable. It returns
+// "" if it does not know.
 func Substitute(name string, usable func(tool string) bool) string {
 	for _, s := range substitutes(name) {
 		if usable(s.tool) {
@@ -19,8 +19,8 @@ func Substitute(name string, usable func(tool string) bool) string {
 	return ""
 }
 
-// substitutes returns what to use in place of a tool of another system, the best first. It returns nil for an unknown
-// name.
+// substitutes returns the tools to use in place of a tool of another system, the best first. It returns nil for an
+// unknown name.
 func substitutes(name string) []substitute {
 	name = strings.TrimPrefix(strings.ToLower(name), "tool::")
 	command := func(text string) []substitute {

@@ -35,7 +35,7 @@ func (q *Question) Sheet() string {
 	return b.String()
 }
 
-// Details returns what identifies a call for the audit log and for rules.
+// Details returns the identity of a call for the audit log and for rules.
 func (q *Question) Details() string {
 	text := fmt.Sprintf("Caller: %s\nSession: %s\nProfile: %s\nDigest: %s\n",
 		callerOf(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), q.Digest)

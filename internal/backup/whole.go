@@ -83,8 +83,7 @@ func (p Places) restoreBlobs(ctx context.Context, z *zip.Reader, s *store.Store)
 	})
 }
 
-// A part is what a backup of everything has beside the store: a file or directory, under
-// a name in the archive.
+// A part is a part of a backup of everything beside the store: a file or directory, under a name in the archive.
 type part struct{ name, what, path string }
 
 // parts returns the parts of an installation, which need not exist.

@@ -57,8 +57,8 @@ func (r *Room) Ready(h *Host) error {
 	return r.opened
 }
 
-// A Host is what every room may ask of the program. What only one room needs is a
-// parameter of its constructor.
+// A Host has the parts of the program that every room may use. A part that one room alone needs is a parameter of its
+// constructor.
 type Host struct {
 	Store *store.Store // opened when first used
 	Log   *slog.Logger
@@ -77,10 +77,10 @@ const (
 	Approver              // and with a token that decides some; the verb looks at who asks
 )
 
-// A Verb is what an operator can do with a noun. [Do] and [Prepare] make one of a function with typed arguments: a
-// struct with the tags of a tool's arguments. Its command, flags, completion, help and manual page follow from the
-// fields, and its request over HTTP if Where permits that. The Data of its result is for programs, the text for people;
-// a verb above Reads is in the audit log.
+// A Verb is an action of operators on a noun. [Do] and [Prepare] make one of a function with typed arguments: a struct
+// with the tags of a tool's arguments. Its command, flags, completion, help and manual page follow from the fields, and
+// its request over HTTP if Where permits that. The Data of its result is for programs, the text for people; a verb
+// above Reads is in the audit log.
 type Verb struct {
 	Name    string // one word, or two as in "requests list"
 	Title   string // one line for lists
@@ -183,8 +183,8 @@ func (r *Room) Verb(name string) (Verb, bool) {
 	return Verb{}, false
 }
 
-// Faults returns what is wrong in declarations: names that are missing or occur
-// twice, and verbs without a function, a title or a risk.
+// Faults returns the mistakes in declarations: names that are missing or occur twice, and verbs without a function, a
+// title or a risk.
 func Faults(rooms []*Room) error {
 	var problems []error
 	seen := make(map[string]bool)

@@ -25,7 +25,7 @@ func (f *failure) Error() string {
 	return f.err.Error()
 }
 
-// advice returns what operators can do about an error code of SQLite.
+// advice returns the remedy of operators for an error code of SQLite.
 func advice(code int) string {
 	switch code {
 	case sqlite3.SQLITE_IOERR:

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Setup is what the room of tokens asks of the settings.
+// A Setup has the settings that the room of tokens needs.
 type Setup struct {
 	// Profiles checks the names of profiles. It returns the default profile for none.
 	Profiles func(names []string) ([]string, error)
@@ -181,7 +181,7 @@ func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	}), err
 }
 
-// use returns what a token may be used for.
+// use returns the uses of a token.
 func (r Token) use() string {
 	if r.Approve {
 		return "(approvals)"

@@ -39,7 +39,7 @@ func LinkToResult(handle string) Part {
 type Result struct {
 	Parts []Part
 	Data  any
-	// View is what the page of an MCP App shows beyond the text; see [Viewed]. Models do not get it.
+	// View is the part of the page of an MCP App beyond the text; see [Viewed]. Models do not get it.
 	View any
 	// Failed marks a result that describes a failure.
 	Failed bool

@@ -159,7 +159,7 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 	return res, err
 }
 
-// board returns what the page of an app shows: the steps by their status.
+// board returns the view for the page of an app: the steps by their status.
 func (p *plan) board() view.Board {
 	b := view.Board{Kind: "board", Title: p.Summary}
 	for _, c := range [][2]string{{"pending", "To do"}, {"in_progress", "Doing"}, {"completed", "Done"}} {

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
-// A CheckSetup is what doctor's check of commands asks of the program.
+// A CheckSetup has the parts of the program that doctor's check of commands needs.
 type CheckSetup struct {
 	Settings  func() (sandbox.Settings, Settings)
 	Launchers func() ([]sandbox.Launcher, error)

@@ -127,7 +127,7 @@ func (a processArgs) action() (string, error) {
 		Try("use list, poll, wait, log, write, send_keys, kill or remove")
 }
 
-// typed returns what the arguments type, as a terminal would send it.
+// typed returns the bytes that the arguments type, as a terminal would send it.
 func (a processArgs) typed(action string) ([]byte, error) {
 	data := []byte(a.Data + a.Literal)
 	keys := a.Keys

@@ -18,7 +18,7 @@ import (
 // viewMost is how many bytes of a stream the page of an app shows.
 const viewMost = 48 << 10
 
-// view returns what the page of an app shows of a command, nil for a client without apps.
+// view returns the view of a command for the page of an app, nil for a client without apps.
 func (r *runner) view(ctx context.Context, p sandbox.Process, st sandbox.Status) any {
 	if !tool.Viewed(ctx) {
 		return nil

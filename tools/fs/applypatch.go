@@ -80,7 +80,7 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 	return res, nil
 }
 
-// view returns what the page of an app shows.
+// view returns the view for the page of an app.
 func (p *patcher) view(r workspace.Receipt) view.Changes {
 	shown := view.Changes{Kind: "changes", Undo: r.ID, Files: []view.File{}}
 	for _, s := range p.sections[:min(len(p.sections), maxViewed)] {

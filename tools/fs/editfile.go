@@ -135,7 +135,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	return res, nil
 }
 
-// view returns what the page of an app shows.
+// view returns the view for the page of an app.
 func (e *editor) view(secrets *scrub.Scrubber, r workspace.Receipt, done workspace.Changed) view.Changes {
 	after := e.outcome.After
 	if e.created {

@@ -84,7 +84,7 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 	return res, nil
 }
 
-// view returns what the page of an app shows. The difference is known if all of the old content was read.
+// view returns the view for the page of an app. The difference is known if all of the old content was read.
 func (w *writer) view(r workspace.Receipt, done workspace.Changed) view.Changes {
 	f := view.File{Name: w.name, Action: actionOf(done)}
 	if !w.existed || w.isWhole {

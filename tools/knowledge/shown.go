@@ -49,7 +49,7 @@ func (d *drawing) relations(list []graph.Relation, ends map[string]graph.Entity)
 	}
 }
 
-// view returns what the page of an app shows of a search: the hits, and what is related to them.
+// view returns the view of a search for the page of an app: the hits, and what is related to them.
 func (f Found) view(q Query) view.Graph {
 	d := newDrawing(q)
 	for _, h := range f.Hits {
@@ -63,7 +63,7 @@ func (f Found) view(q Query) view.Graph {
 	return d.Graph
 }
 
-// view returns what the page of an app shows of a walk.
+// view returns the view of a walk for the page of an app.
 func (w Walked) view(q Query) view.Graph {
 	d := newDrawing(q)
 	d.Graph.From = w.From.Name

@@ -123,7 +123,7 @@ func (o *operator) show(_ context.Context, a nameArgs) (tool.Result, error) {
 	return tool.Text(o.describe(p)).With(p.sheet()), rated(err)
 }
 
-// describe returns what an operator has to know before enabling a plugin.
+// describe returns the facts that an operator has to know before enabling a plugin.
 func (o *operator) describe(p Plugin) string {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {

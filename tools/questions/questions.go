@@ -49,7 +49,7 @@ func New(s *store.Store, loop *jobs.Loop, log *slog.Logger) *Questions {
 	return q
 }
 
-// A Question is what an agent asks.
+// A Question is a question of an agent.
 type Question struct {
 	Text    string
 	Options []string // the answers to choose from; none: free text

@@ -54,7 +54,7 @@ func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error)
 	return res, err
 }
 
-// view returns what the page of an app shows: the tasks by their status, and which one the call was about.
+// view returns the view for the page of an app: the tasks by their status, and which one the call was about.
 func (b *board) view(list []Line, now string, more bool) view.Board {
 	v := view.Board{Kind: "board", Title: "Tasks of the team " + b.team.Name, More: more}
 	for _, c := range []struct {

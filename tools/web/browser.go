@@ -109,7 +109,7 @@ func (a actionArgs) action() (browser.Action, error) {
 			"resize, screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs or close")
 }
 
-// request returns what to do. Arguments in Request have precedence.
+// request returns the request of the arguments. Arguments in Request have precedence.
 func (a browserArgs) request() (browser.Request, error) {
 	args := a.actionArgs
 	if r := a.Request; r != nil {
@@ -229,7 +229,7 @@ func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error
 	return plan, nil
 }
 
-// request returns what to do, if there is a browser.
+// request returns the request of the arguments, if there is a browser.
 func (t browserTool) request(a browserArgs) (browser.Request, error) {
 	req, err := a.request()
 	if err == nil && t.browser == nil {

@@ -402,9 +402,8 @@ var credentialWords = []string{
 	"apikey", "accesskey", "subscriptionkey", "token", "secret", "auth", "session", "cookie", "password", "credential",
 }
 
-// withoutHarmless removes what looks like one of these words but is not a credential.
-// Tokens against request forgery are useless without a session. Atlassian's token
-// disables the check for such tokens.
+// withoutHarmless removes texts that look like one of these words but are no credentials. Tokens against request
+// forgery are useless without a session. Atlassian's token disables the check for such tokens.
 var withoutHarmless = strings.NewReplacer("csrftoken", "", "xsrftoken", "", "atlassiantoken", "",
 	"authoriz", "auth", "authoris", "auth", "author", "")
 

@@ -148,7 +148,7 @@ func (e *Env) Vault(all Settings) (*vault.Vault, error) {
 	return vault.New(c), nil
 }
 
-// vaultConfig returns what the vaults of all stores have in common.
+// vaultConfig returns the common configuration of the vaults of all stores.
 func (e *Env) vaultConfig(all Settings) (vault.Config, error) {
 	dir, chosen, err := e.VaultDir()
 	if err != nil {

@@ -50,14 +50,14 @@ func (a *App) openStore(context.Context) error {
 	return setSecrets(a.scrub, a.loaded.Config.Scrub, a.env.Sources(a.loaded.Config), a.notMasked)
 }
 
-// lacking is what is missing, and when that was last looked at.
+// lacking has the missing parts, and the time of the last look.
 type lacking struct {
 	sync.Mutex
 	asked time.Time
 	what  string
 }
 
-// lacks returns what this server works without, for /readyz. It looks at most every ten seconds.
+// lacks returns the missing parts of this server, for /readyz. It looks at most every ten seconds.
 func (a *App) lacks() string {
 	a.lacking.Lock()
 	defer a.lacking.Unlock()
@@ -74,7 +74,7 @@ func (a *App) lacks() string {
 	return a.lacking.what
 }
 
-// sharedSeen returns what sessions have read of files through all replicas, nil without replicas.
+// sharedSeen returns the files that sessions have read through all replicas, nil without replicas.
 func (a *App) sharedSeen() *fs.SharedSeen {
 	if !a.replicated() {
 		return nil

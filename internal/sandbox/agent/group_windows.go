@@ -56,7 +56,7 @@ func assign(job windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(job, h)
 }
 
-// accounting is what the system keeps of a job.
+// accounting has the counters of a job.
 type accounting struct {
 	userTime, kernelTime, periodUser, periodKernel int64
 	pageFaults, total, active, terminated          uint32

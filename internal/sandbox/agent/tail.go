@@ -84,7 +84,7 @@ func (t *tail) run() error {
 	return err
 }
 
-// flush sends what is held, after the number of the bytes that are not.
+// flush sends the held bytes, after the number of the bytes that are not.
 func (t *tail) flush() {
 	held, size := t.held, int64(len(t.ring))
 	t.held = 0

@@ -122,7 +122,7 @@ func (g *Gate) decide(ctx context.Context, to egress.Target) error {
 	return g.ask(ctx, to, q, why != "")
 }
 
-// question returns what a person is asked about a host.
+// question returns the question to a person about a host.
 func (g *Gate) question(to egress.Target) (approvals.Call, error) {
 	args, err := json.Marshal(map[string]any{"host": to.Host, "port": to.Port})
 	if err != nil {

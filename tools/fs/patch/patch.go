@@ -19,7 +19,7 @@ const (
 	maxHunks = 10_000
 )
 
-// Op is what a patch does with a file.
+// Op is the change of a file by a patch.
 type Op uint8
 
 // The operations.

@@ -362,8 +362,8 @@ func (p *Providers) EndOf(t wire.Task, name string) time.Time {
 	return c.Ends
 }
 
-// Ask returns what a person must approve because of the price of a request, or "". It is
-// the Ask of a [tool.Plan].
+// Ask returns the effect that a person must approve because of the price of a request, or "". It is the Ask of a
+// [tool.Plan].
 func (p *Providers) Ask(r wire.Request) string {
 	if p == nil {
 		return ""

@@ -4,7 +4,7 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// diskOf returns what the system knows about the disk of dir.
+// diskOf returns the facts about the disk of dir.
 func diskOf(dir string) (disk, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

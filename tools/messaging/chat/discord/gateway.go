@@ -20,7 +20,7 @@ const (
 	opDispatch, opHeartbeat, opIdentify, opResume, opReconnect, opInvalid, opHello, opAck = 0, 1, 2, 6, 7, 9, 10, 11
 )
 
-// intents are what the bot receives: messages in servers and in private, with their texts.
+// intents are the kinds of events that the bot receives: messages in servers and in private, with their texts.
 const intents = 1<<9 | 1<<12 | 1<<15
 
 // A payload is a message of the Gateway.

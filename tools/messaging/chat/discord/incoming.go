@@ -121,7 +121,7 @@ func (i interaction) incoming(now time.Time) []chat.Incoming {
 	return []chat.Incoming{in}
 }
 
-// response returns what Discord gets: it shows an error if an interaction gets nothing.
+// response returns the response to Discord: it shows an error if an interaction gets nothing.
 func (i interaction) response() string {
 	switch i.Type {
 	case isPing:

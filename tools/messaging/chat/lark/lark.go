@@ -249,7 +249,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	return sent, nil
 }
 
-// kindOf returns what an id is the id of, or "".
+// kindOf returns the kind of an id, or "".
 func kindOf(id string) string {
 	at := strings.IndexByte(id, '@')
 	switch {

@@ -82,7 +82,7 @@ func New(a chat.Account) (*Channel, error) {
 	return &Channel{a: a, api: api, app: app}, err
 }
 
-// An answer is what all responses have.
+// An answer has the fields of all responses.
 type answer struct {
 	OK     bool   `json:"ok"`
 	Error  string `json:"error"`

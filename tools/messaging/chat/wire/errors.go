@@ -55,7 +55,7 @@ func (c *Client) refused(ctx context.Context, call Call, from *api.Error) *chat.
 	return &chat.Error{Kind: e.Kind, After: cmp.Or(e.After, from.After), Text: c.api.Clean(ctx, c.o.Name+": "+said)}
 }
 
-// kindOf returns what a status means if the service says nothing else.
+// kindOf returns the kind of error of a status if the service says nothing else.
 func kindOf(status int) chat.Kind {
 	switch {
 	case status == http.StatusTooManyRequests:

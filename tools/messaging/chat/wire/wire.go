@@ -42,10 +42,9 @@ type Options struct {
 	// Attach adds the credential to a request: to its header or, as r.URL is not shown in
 	// errors, to its path. nil: the header Authorization: Bearer TOKEN.
 	Attach func(r *http.Request, token string)
-	// Refused returns what a response with another status than 2xx means, or a response
-	// with success if Call.Check is set. Only Kind, After and Text count; a Kind or an
-	// After that is not set is derived from the status and Retry-After. nil: Text is the
-	// beginning of the body.
+	// Refused returns the error of a response with another status than 2xx, or a response with success if Call.Check is
+	// set. Only Kind, After and Text count; a Kind or an After that is not set is derived from the status and
+	// Retry-After. nil: Text is the beginning of the body.
 	Refused func(status int, header http.Header, body []byte) chat.Error
 	// Exhausted returns for how long the service takes no further request to the route of a response. nil: it
 	// does not say so.
