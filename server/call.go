@@ -208,7 +208,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 			Try("do it in this one")
 	}
 	ctx = tool.With(ctx, c.running(a.tool, sealed, idle))
-	plan, refused := bound.Prepare(ctx)
+	plan, refused := c.prepare(ctx, a.tool, bound)
 	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
 	if (a.ask != "" || a.edited.Question != "") && a.verdict == policy.Allow { // a question about it has its answer
 		a.verdict = policy.Ask

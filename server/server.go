@@ -49,6 +49,10 @@ type Config struct {
 	Ready    func() error // why calls would fail on this machine; nil: they do not
 	// Failing is Ready for each call: it looks only if calls failed before. nil: as if they did not.
 	Failing func() error
+	// Elsewhere returns the plan of a call about something that another replica has; there is false for all others. nil:
+	// there are no other replicas.
+	Elsewhere func(ctx context.Context, call RemoteCall) (plan tool.Plan, there bool, err error)
+	Rows      SessionRows // sessions that replicas share; nil: they belong to this one
 	// Lacks says what this server works without, for operators, such as the key of the vault; "" for nothing. nil: nothing.
 	Lacks     func() string
 	Results   ResultStore

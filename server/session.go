@@ -260,10 +260,18 @@ func newSessionTable(s *Server, most int) *sessionTable {
 // open makes a session. If there are too many, it evicts the one that was idle for longest:
 // first among the sessions of the same caller, so that no caller can evict the sessions of
 // others before its own.
-func (t *sessionTable) open(a Access) *session {
+func (t *sessionTable) open(a Access) *session { return t.add(a, rand.Text(), client{}) }
+
+// add adds a session with an id. If another request has added it meanwhile, it returns that one.
+func (t *sessionTable) add(a Access, id string, known client) *session {
 	s := t.server.newSession(a)
+	s.id, s.client = id, known
 	s.access.Caller.Session, s.persistent = "http-"+fingerprint(s.id), true
 	t.mu.Lock()
+	if there := t.byID[id]; there != nil {
+		t.mu.Unlock()
+		return there
+	}
 	var evicted *session
 	own := func(other *session) bool { return sameOwner(other.access, a) }
 	switch {

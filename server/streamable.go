@@ -219,6 +219,8 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 	if opened && s.clientInfo().version == "" {
 		h.sessions.drop(s) // the handshake failed
 		w.Header().Del(mcp.HeaderSessionID)
+	} else if opened {
+		h.sessions.save(ctx, s)
 	}
 	out.deliver(reply, false)
 }
@@ -247,6 +249,9 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *json
 		return nil
 	}
 	s := h.sessions.find(id, a)
+	if s == nil {
+		s = h.sessions.adopt(r.Context(), id, a)
+	}
 	if s == nil {
 		h.refuse(w, http.StatusNotFound, m,
 			jsonrpc.Errorf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
@@ -294,6 +299,7 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	if s := h.session(w, r, a, nil); s != nil {
+		h.sessions.forget(r.Context(), s)
 		h.sessions.drop(s)
 		w.WriteHeader(http.StatusOK)
 	}

@@ -63,7 +63,10 @@ type Options struct {
 	// Insecure lets Chromium run without a sandbox and in the network of this machine
 	// if the system does not permit isolation.
 	Insecure bool
-	Log      *slog.Logger // default: discard
+	// Opened is called when a browser has started, and Closed when it has ended, with the principal and the name of the
+	// browser: the session, and " own" after it for pages of the caller's own. nil: nobody has to know.
+	Opened, Closed func(principal, name string)
+	Log            *slog.Logger // default: discard
 }
 
 // Own are the pages of callers' own: files of their workspaces, and pages that their commands serve. They open in a
@@ -103,6 +106,25 @@ func ownerOf(c tool.Caller, own bool) owner {
 		who.agent, who.workspace, who.profile = c.Agent, c.Workspace, c.Profile
 	}
 	return who
+}
+
+func (o owner) name() string {
+	if o.own {
+		return o.session + " own"
+	}
+	return o.session
+}
+
+// Has reports whether a session of a caller has a browser here.
+func (b *Browsers) Has(c tool.Caller) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for who := range b.sessions {
+		if who.principal == c.Principal() && who.session == c.Session {
+			return true
+		}
+	}
+	return false
 }
 
 // New returns Browsers. No browser is started yet.
@@ -265,6 +287,9 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 				s.unlock()
 				return nil, err
 			}
+			if b.o.Opened != nil {
+				b.o.Opened(who.principal, who.name())
+			}
 			return s, nil
 		}
 		if s.alive() {
@@ -334,6 +359,9 @@ func (b *Browsers) closeAsync(s *session) {
 	b.closing.Go(func() {
 		if err := s.close(); err != nil {
 			b.o.Log.Warn("closing a browser failed", "err", err)
+		}
+		if b.o.Closed != nil {
+			b.o.Closed(s.owner.principal, s.owner.name())
 		}
 	})
 }

@@ -23,6 +23,7 @@ type Server struct {
 	PublicURL    string   `yaml:"public_url" form:"url"`
 	Metrics      string   `yaml:"metrics" form:"address" flag:"metrics"`
 	OperatorAPI  bool     `yaml:"operator_api" default:"false"`
+	Internal     string   `yaml:"internal" form:"address"`
 	Instructions string   `yaml:"instructions"`
 }
 

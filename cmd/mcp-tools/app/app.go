@@ -38,6 +38,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
+	"github.com/mcp-tools/mcp-tools/internal/peers"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
@@ -123,7 +124,9 @@ type App struct {
 	documents    *document.Service
 	web          *access.Access
 	drawing      *browser.Browsers // draws diagrams
-	noMedia      []string          // tools that lack a program
+	browsers     *browser.Browsers
+	peers        *peers.Peers // other replicas; nil if there can be none
+	noMedia      []string     // tools that lack a program
 	blobs        *blob.Blobs
 	sweepBlobs   *jobs.Queue
 	results      *results.Store
@@ -175,7 +178,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		return nil, err
 	}
 	for _, open := range []func(context.Context) error{
-		a.openScrub, a.openLog, a.openStore, a.openTelemetry, a.openMemory, a.openBlobs, a.openAudit, a.openSessions, a.openModels, a.openFiles,
+		a.openScrub, a.openLog, a.openStore, a.openPeers, a.openTelemetry, a.openMemory, a.openBlobs, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openTiers, a.openDocuments, a.openDrawing,
 		a.openRules, a.openCommands, a.openWeb, a.openAgents, a.openScheduler,
 		a.openMessaging, a.openProviders,
@@ -338,7 +341,7 @@ func (a *App) openServer(context.Context) (err error) {
 	defer a.live.mu.Unlock()
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: version.String(), Instructions: text,
-		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, Failing: a.audit.Failing, Lacks: a.lacks,
+		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, Failing: a.audit.Failing, Lacks: a.lacks, Elsewhere: a.elsewhereIf(), Rows: a.sessionRows(),
 		AuditLog:  a.audit,
 		Results:   a.results,
 		Approvals: a.approvals, Page: a.questionPage,

@@ -111,6 +111,7 @@ func (a *App) openCommands(context.Context) error {
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
 			Temp: int64(c.Sandbox.Temp),
 		},
+		Kept: a.hold(heldProcess), Dropped: a.release(heldProcess),
 		Elevated: c.Sandbox.Elevated, Leaving: a.places.Drained,
 		Limit: commands.Limit{Max: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
 	})
@@ -243,7 +244,7 @@ func (a *App) ownPorts() []uint16 { return ownPorts(a.loaded.Config.Server) }
 
 func ownPorts(c config.Server) []uint16 {
 	var ports []uint16
-	for _, address := range []string{c.HTTP, c.Metrics} {
+	for _, address := range []string{c.HTTP, c.Metrics, c.Internal} {
 		_, text, _ := net.SplitHostPort(address)
 		if port, err := strconv.ParseUint(text, 10, 16); err == nil && port != 0 {
 			ports = append(ports, uint16(port))

@@ -107,6 +107,11 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	defer stopConsole()
+	stopPeers, err := a.listenForPeers()
+	if err != nil {
+		return err
+	}
+	defer stopPeers()
 	stop := a.watch(ctx)
 	defer stop()
 	a.warnExposed(listener.Addr())

@@ -20,11 +20,13 @@ func (a *App) openWeb(context.Context) (err error) {
 		Files: a.files, Documents: a.documents, Tiers: a.tiers, Data: a.data, Secret: a.fetchSecret, Mask: a.scrub.Set,
 		Fetch: func(s config.Secret) (string, error) { return s.Fetch(a.env.Sources(a.loaded.Config)) },
 		Scrub: a.scrub.Text, MayRun: a.mayRun, PageGate: a.network.PageGate, Log: a.log,
+		Opened: a.hold(heldBrowser), Closed: a.release(heldBrowser),
 		Dial: func(ctx context.Context, port uint16) (net.Conn, error) { return a.commands.Dial(ctx, port) },
 	})
 	if err != nil {
 		return err
 	}
+	a.browsers = a.web.Browsers
 	a.onClose(a.web.Close)
 	return nil
 }

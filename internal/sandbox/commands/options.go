@@ -73,10 +73,13 @@ type Options struct {
 	Boxes      int           // maximum number of sandboxes, of one user at most half; default 128
 	Background Background
 	// Leaving reports whether sandboxes on another machine should end as soon as no command runs in them. Nil: none should.
-	Leaving  func(ctx context.Context, host string) bool
-	Elevated bool   // callers may ask for commands on the host
-	Spool    string // a directory for output that only the server may write to
-	Caches   string // a directory for the caches of each caller's commands; "" for none
+	Leaving func(ctx context.Context, host string) bool
+	// Kept is called when a process was left to a caller, and Dropped when it was removed, with the principal and the id.
+	// Dropped must not block. nil: nobody has to know.
+	Kept, Dropped func(principal, id string)
+	Elevated      bool   // callers may ask for commands on the host
+	Spool         string // a directory for output that only the server may write to
+	Caches        string // a directory for the caches of each caller's commands; "" for none
 	// GitConfig returns a file with settings of git for commands, such as the user's
 	// name; "" or nil for none.
 	GitConfig func(tool.Caller) string

@@ -92,6 +92,14 @@ func oldest(a, b *process) int { return cmp.Compare(a.number, b.number) }
 // Keep leaves the process to the caller. If the maximum is reached, the oldest
 // ended process is removed.
 func (p *process) Keep(_ context.Context, beyond bool) error {
+	err := p.keep(beyond)
+	if err == nil && p.c.o.Kept != nil {
+		p.c.o.Kept(p.owner.principal, p.status.ID)
+	}
+	return err
+}
+
+func (p *process) keep(beyond bool) error {
 	c := p.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,6 +153,9 @@ func (p *process) Remove(ctx context.Context) error {
 func (c *Commands) drop(p *process) {
 	if c.kept[p.status.ID] == p {
 		delete(c.kept, p.status.ID)
+		if c.o.Dropped != nil {
+			c.o.Dropped(p.owner.principal, p.status.ID)
+		}
 	}
 	p.left = false
 	p.forget()

@@ -88,6 +88,9 @@ func Check(s web.Settings) error {
 
 // Parts are the parts of the program that the web tools work with. All are required.
 type Parts struct {
+	// Opened and Closed are told of browsers, see browser.Options.
+	Opened, Closed func(principal, name string)
+
 	Settings  web.Settings
 	Rules     func() *Rules // that are in force
 	Profile   func(tool.Caller) string
@@ -209,7 +212,7 @@ func (a *Access) openBrowsers() (err error) {
 	c := a.Settings.Browser
 	a.Browsers, err = browser.New(browser.Options{
 		Tiers: a.Tiers, Path: c.Path, Files: web.WorkspaceFiles{Workspace: a.Files}, Insecure: c.Insecure,
-		Idle: browserIdle, MaxDownload: maxDownload, Log: a.Log,
+		Idle: browserIdle, MaxDownload: maxDownload, Log: a.Log, Opened: a.Opened, Closed: a.Closed,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := a.reach(a.profile(ctx))
 			if err != nil {

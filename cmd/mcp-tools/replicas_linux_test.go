@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+// freeAddress returns an address of this machine that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestMadeOnOneUsedOnAnother has two replicas on one database with a data directory each: what is made through one is
+// used through the other. Then one is killed.
+func TestMadeOnOneUsedOnAnother(t *testing.T) {
+	chromium := needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
+	dsn, path, work := storetest.Database(t), ourselves(t), t.TempDir()
+	kek := filepath.Join(t.TempDir(), "kek")
+	secret := "opensesame-" + "77"
+	page := filepath.Join(work, "page.html")
+	for file, text := range map[string]string{
+		kek: strings.Repeat("0123456789abcdef", 4), kek + ".value": secret, page: "<h1>Hello from a page</h1>",
+		filepath.Join(work, "notes.txt"): "first\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings := func(more string) string {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		text := generous + "store: {dsn: '" + dsn + "'}\nvault: {key_file: " + kek + "}\nweb: {browser: {path: " + chromium +
+			", without_sandbox: true}}\n" + more
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	dirs := []string{t.TempDir(), t.TempDir()}
+	plain := settings("")
+	token := regexp.MustCompile(`mcpt_\w+`).FindString(finish(t, apart(path, "token", "create", "--name", "ann", "--profile",
+		"full", "--user", "ann", "--config", plain, "--data", dirs[0])))
+	finish(t, apart(path, "secrets", "set", "deploy", "--from-file", kek+".value", "--config", plain, "--data", dirs[0]))
+	if list := finish(t, apart(path, "secrets", "list", "--config", plain, "--data", dirs[1])); !strings.Contains(list, "deploy") {
+		t.Errorf("the secrets on the other machine are %s", list)
+	}
+	var on []*wire
+	for _, dir := range dirs {
+		file := settings("server: {internal: '" + freeAddress(t) + "'}\nscrub: {values: ['secret:deploy']}\n")
+		w, err := dialWire(apart(path, "serve", "--http", "127.0.0.1:0", "--config", file, "--data", dir, "--workspace", work,
+			"--autonomy", "full", "--sandbox", "host"), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.kill)
+		on = append(on, w)
+	}
+	a, b := on[0], on[1]
+	call := func(w *wire, tool string, args map[string]any) string {
+		t.Helper()
+		text, _, err := w.call(t.Context(), tool, args)
+		if err != nil {
+			t.Fatalf("%s: %v", tool, err)
+		}
+		return text
+	}
+	has := func(what, text string, words ...string) {
+		t.Helper()
+		for _, word := range words {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s: %q lacks %q", what, text, word)
+			}
+		}
+	}
+	is := func(more string) map[string]any {
+		var args map[string]any
+		if err := json.Unmarshal([]byte(more), &args); err != nil {
+			t.Fatal(err)
+		}
+		return args
+	}
+
+	has("secret", call(b, "exec", map[string]any{"command": "printf 'opensesame-%d' 77"}), "[REDACTED")
+
+	began := call(a, "exec", map[string]any{"command": "echo begun; read line; echo got $line; sleep 600", "background": true})
+	id := regexp.MustCompile(`\bp_\w+`).FindString(began)
+	has("poll", call(b, "process", map[string]any{"action": "poll", "id": id}), id+" has been running")
+	has("write", call(b, "process", map[string]any{"action": "write", "id": id, "data": "hello\n"}), "got hello")
+	has("log on its own server", call(a, "process", map[string]any{"action": "log", "id": id}), "got hello")
+
+	second := regexp.MustCompile(`\bp_\w+`).FindString(call(a, "exec", map[string]any{"command": "sleep 600", "background": true}))
+	has("kill", call(b, "process", map[string]any{"action": "kill", "id": second}), "ended on request")
+	has("kill", call(a, "process", map[string]any{"action": "poll", "id": second}), "ended on request")
+
+	has("read", call(a, "read_file", is(`{"path":"notes.txt"}`)), "first")
+	if err := os.WriteFile(filepath.Join(work, "notes.txt"), []byte("changed by a person\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	has("write", call(b, "write_file", is(`{"path":"notes.txt","content":"mine"}`)), "conflict")
+	has("read", call(b, "read_file", is(`{"path":"notes.txt"}`)), "changed by a person")
+	has("write", call(a, "write_file", is(`{"path":"notes.txt","content":"mine"}`)), "replaced")
+
+	has("browser", call(a, "browser", is(`{"action":"open","url":"page.html"}`)), "Hello from a page")
+	has("browser", call(b, "browser", is(`{"action":"snapshot"}`)), "Hello from a page")
+
+	has("job", call(a, "cron", is(`{"action":"add","name":"later","every":"1h","tool":"datetime"}`)), "later")
+	has("job", call(b, "cron", is(`{"action":"list"}`)), "later")
+
+	session := a.open(t)
+	if status, body := b.in(t, session, token, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 200 || !strings.Contains(body, "read_file") {
+		t.Errorf("a session of the other server: %d %.200s", status, body)
+	}
+	other := regexp.MustCompile(`mcpt_\w+`).FindString(finish(t, apart(path, "token", "create", "--name", "bob", "--profile",
+		"full", "--user", "bob", "--config", plain, "--data", dirs[0])))
+	if status, _ := b.in(t, session, other, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 404 {
+		t.Errorf("the session of another user has status %d", status)
+	}
+	if status, _ := b.in(t, session[:len(session)-1]+"x", token, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 404 {
+		t.Errorf("a session that nobody has opened has status %d", status)
+	}
+
+	verified := finish(t, apart(path, "audit", "verify", "--config", plain, "--data", dirs[1]))
+	if strings.Contains(verified, "another key") {
+		t.Errorf("the audit log has two keys: %s", verified)
+	}
+
+	a.kill()
+	has("its server was killed", call(b, "process", map[string]any{"action": "poll", "id": id}), "the server", "ended")
+	if status, body := b.in(t, session, token, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`); status != 200 {
+		t.Errorf("after the end of the other server: %d %.200s", status, body)
+	}
+}
+
+// open opens a session of revision 2025-11-25, and returns its id.
+func (w *wire) open(t *testing.T) string {
+	t.Helper()
+	r := w.send(t, "", w.token, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	defer r.Body.Close()
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		t.Fatalf("no session: %d", r.StatusCode)
+	}
+	return id
+}
+
+// in sends a message in a session.
+func (w *wire) in(t *testing.T, session, token, body string) (status int, text string) {
+	t.Helper()
+	r := w.send(t, session, token, body)
+	defer r.Body.Close()
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(raw)
+}
+
+func (w *wire) send(t *testing.T, session, token, body string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url, bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
+		"Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25",
+	} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", body, err))
+	}
+	return answer
+}

@@ -1,0 +1,274 @@
+// Package peers lets the replicas that share a store ask each other for what only one of them has: a command in the
+// background, or a browser.
+//
+// A replica that has something writes a row about it, and keeps a lease on its own row as long as it has anything. Another
+// replica finds the row and asks over HTTP, at the address of server.internal. Each run of a replica has a key of its own,
+// in its row: requests to it and its answers are encrypted and authenticated with it (AES-256-GCM). So who cannot read the
+// store can neither ask nor answer, and sees nothing; a request has a number and is taken once; an answer belongs to
+// one request.
+//
+// The package does not know what is asked: bytes come in and go out. It decides nothing about callers.
+//
+// Begin with [Peers.Hold] and [Peers.Where], then [Peers.Ask].
+package peers
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+)
+
+// The lease of a replica and its renewal. A replica that has nothing has no lease, and writes nothing.
+const (
+	lease = 20 * time.Second
+	beat  = 5 * time.Second
+
+	// writeTimeout is how long a row may take.
+	writeTimeout = 3 * time.Second
+)
+
+// ErrGone means that a replica has ended, or does not answer, so that it is not known what it did.
+var ErrGone = errors.New("the server does not answer")
+
+// Options configure Peers.
+type Options struct {
+	Store   *store.Store
+	Address string // host:port at which the others reach this replica; "": they do not
+	Name    string // of this replica, for people; "": that of the machine
+	// Seal and Open protect the key of this replica in the store. nil: it is there as it is.
+	Seal func(ctx context.Context, bound string, plain []byte) ([]byte, error)
+	Open func(ctx context.Context, bound string, sealed []byte) ([]byte, error)
+	// Serve answers a request of another replica. Its context ends with the request.
+	Serve func(ctx context.Context, request []byte) []byte
+	Log   *slog.Logger
+}
+
+// Peers is this replica and its view of the others.
+type Peers struct {
+	o    Options
+	id   string
+	key  [32]byte
+	next atomic.Uint64 // number of the next request
+
+	taken taken // requests of others
+
+	mu      sync.Mutex
+	held    map[held]bool
+	beats   bool // a goroutine renews the lease
+	closed  bool
+	beating sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
+}
+
+// held names something that one replica has.
+type held struct{ kind, owner, name string }
+
+// A Peer is a replica that has something.
+type Peer struct {
+	ID, Name, Address string
+	Alive             bool // its lease has not expired
+	sealed            []byte
+}
+
+// New returns the view of a replica. Nothing is written before Hold.
+func New(o Options) *Peers {
+	if o.Name == "" {
+		o.Name, _ = os.Hostname()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Peers{o: o, id: rand.Text(), held: map[held]bool{}}
+	_, _ = rand.Read(p.key[:]) // never fails
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p
+}
+
+func keyBound(id string) string { return "replica " + id }
+
+// row writes the row of this replica.
+func (p *Peers) row(t *store.Tx, sealed []byte) error {
+	_, err := t.Exec(`INSERT INTO replica (id, name, address, secret, lease) VALUES ($1, $2, $3, $4, {{now}} + $5)
+		ON CONFLICT (id) DO UPDATE SET lease = excluded.lease`,
+		p.id, p.o.Name, p.o.Address, sealed, lease.Milliseconds())
+	return err
+}
+
+// sealedKey returns the key of this replica for its row: sealed after a 1, or as it is after a 0.
+func (p *Peers) sealedKey(ctx context.Context) []byte {
+	if p.o.Seal != nil {
+		if sealed, err := p.o.Seal(ctx, keyBound(p.id), p.key[:]); err == nil {
+			return append([]byte{1}, sealed...)
+		}
+	}
+	return append([]byte{0}, p.key[:]...)
+}
+
+// Hold tells the other replicas that this one has something. A failure is logged: the others then do not find it.
+func (p *Peers) Hold(kind, owner, name string) {
+	h := held{kind, owner, name}
+	p.mu.Lock()
+	if p.closed || p.held[h] {
+		p.mu.Unlock()
+		return
+	}
+	p.held[h] = true
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(p.ctx, writeTimeout)
+	defer cancel()
+	sealed := p.sealedKey(ctx)
+	err := p.o.Store.Update(ctx, func(t *store.Tx) error {
+		if err := p.row(t, sealed); err != nil {
+			return err
+		}
+		_, err := t.Exec(`INSERT INTO held (kind, owner, name, replica, at) VALUES ($1, $2, $3, $4, {{now}})
+			ON CONFLICT (kind, owner, name) DO UPDATE SET replica = excluded.replica, at = excluded.at`,
+			kind, owner, name, p.id)
+		return err
+	})
+	if err != nil && p.ctx.Err() == nil {
+		p.o.Log.Warn("other replicas cannot find what this one has", "kind", kind, "err", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.beats && !p.closed {
+		p.beats = true
+		p.beating.Go(func() { p.beat(sealed) })
+	}
+}
+
+// Release takes back what Hold said.
+func (p *Peers) Release(kind, owner, name string) {
+	h := held{kind, owner, name}
+	p.mu.Lock()
+	had := p.held[h] && !p.closed
+	delete(p.held, h)
+	p.mu.Unlock()
+	if !had {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, writeTimeout)
+	defer cancel()
+	if err := p.o.Store.Update(ctx, func(t *store.Tx) error {
+		_, err := t.Exec("DELETE FROM held WHERE kind = $1 AND owner = $2 AND name = $3 AND replica = $4", kind, owner, name,
+			p.id)
+		return err
+	}); err != nil && p.ctx.Err() == nil {
+		p.o.Log.Debug("a row about what this replica had stays", "kind", kind, "err", err)
+	}
+}
+
+// ReleaseSoon is Release in the background.
+func (p *Peers) ReleaseSoon(kind, owner, name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.beating.Go(func() { p.Release(kind, owner, name) })
+	}
+}
+
+// keepFor is how long the rows of a replica that has ended stay, to say so to callers.
+const keepFor = 24 * time.Hour
+
+// beat renews the lease while this replica has something, and removes old rows of others.
+func (p *Peers) beat(sealed []byte) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(p.ctx, writeTimeout)
+		err := p.o.Store.Update(ctx, func(t *store.Tx) error {
+			for _, statement := range []string{
+				"DELETE FROM held WHERE replica IN (SELECT id FROM replica WHERE lease < {{now}} - $1)",
+				"DELETE FROM replica WHERE lease < {{now}} - $1",
+			} {
+				if _, err := t.Exec(statement, keepFor.Milliseconds()); err != nil {
+					return err
+				}
+			}
+			return p.row(t, sealed)
+		})
+		cancel()
+		if err != nil && p.ctx.Err() == nil {
+			p.o.Log.Debug("the lease of this replica was not renewed", "err", err)
+		}
+		p.mu.Lock()
+		if len(p.held) == 0 {
+			p.beats = false
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+	}
+}
+
+// Where returns the other replica that has something. found is false if none says so, or this one does.
+func (p *Peers) Where(ctx context.Context, kind, owner, name string) (at Peer, found bool, err error) {
+	list, err := store.Select(ctx, p.o.Store, `SELECT r.id, r.name, r.address, r.secret,
+		CASE WHEN r.lease > {{now}} THEN 1 ELSE 0 END FROM held h JOIN replica r ON r.id = h.replica
+		WHERE h.kind = $1 AND h.owner = $2 AND h.name = $3 AND h.replica <> $4`, []any{kind, owner, name, p.id},
+		func(scan store.Scan) (at Peer, err error) {
+			alive := 0
+			err = scan(&at.ID, &at.Name, &at.Address, &at.sealed, &alive)
+			at.Alive = alive != 0
+			return at, err
+		})
+	if err != nil || len(list) == 0 {
+		return Peer{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// Close ends the lease of this replica and removes what it says that it has.
+func (p *Peers) Close() error {
+	p.mu.Lock()
+	had := len(p.held) > 0 && !p.closed
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	p.beating.Wait()
+	if !had {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	return p.o.Store.Update(ctx, func(t *store.Tx) error {
+		_, err := t.Exec("UPDATE replica SET lease = 0 WHERE id = $1", p.id)
+		return err
+	})
+}
+
+// Reachable returns an address that other machines can use for one without a host: it gets the first address of this
+// machine that is not for itself only.
+func Reachable(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return address, nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return net.JoinHostPort(n.IP.String(), port), nil
+		}
+	}
+	return "", errors.New("this machine has no address that others could use; name one")
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// A RemoteCall is a call that another replica does not have the means for, such as one about a command that runs here. The
+// other replica has let it in, decided about it, and will scrub, cut and record its result; here it is only prepared and
+// run. It is for replicas only: nothing here asks the policy.
+type RemoteCall struct {
+	Caller tool.Caller
+	Tool   string
+	Call   string // its id in the audit log
+	Args   json.RawMessage
+	Risk   tool.Risk `json:"-"` // that was decided about; used by RunRemote
+	Basis  string    // digest of the facts that were approved; "" for none
+}
+
+// remote binds and prepares a call of another replica. The context that it returns is the one to run it in.
+func (s *Server) remote(ctx context.Context, r RemoteCall) (context.Context, tool.Tool, tool.Plan, error) {
+	now := s.settings()
+	t, ok := now.tools.Lookup(r.Tool)
+	if !ok {
+		return ctx, t, tool.Plan{}, tool.Errorf(tool.NotFound, "the server that has it has no tool %q", r.Tool)
+	}
+	bound, err := t.Bind(r.Args, now.Limits.Args)
+	if err != nil {
+		return ctx, t, tool.Plan{}, err
+	}
+	ctx = tool.With(ctx, &tool.Running{Caller: r.Caller, Tool: t.Spec.Name, Call: r.Call})
+	plan, err := bound.Prepare(ctx)
+	return ctx, t, plan, err
+}
+
+// PrepareRemote returns the plan of a call of another replica, and the facts that an approval depends on.
+func (s *Server) PrepareRemote(ctx context.Context, r RemoteCall) (plan tool.Plan, facts tool.Facts, err error) {
+	ctx, _, plan, err = s.remote(ctx, r)
+	if err == nil && plan.Facts != nil {
+		facts, err = plan.Facts(ctx)
+	}
+	return plan, facts, err
+}
+
+// RunRemote runs a call of another replica, unless it would do more than was decided about.
+func (s *Server) RunRemote(ctx context.Context, r RemoteCall) (res tool.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = tool.Result{}, s.panicked(r.Tool, p)
+		}
+	}()
+	ctx, t, plan, err := s.remote(ctx, r)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	changed := plan.Risk > r.Risk
+	if r.Basis != "" && plan.Facts != nil {
+		facts, err := plan.Facts(ctx)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		changed = changed || facts.Basis() != r.Basis
+	}
+	if changed {
+		return tool.Result{}, tool.Errorf(tool.Conflict, "what the call would do has changed meanwhile").Try("make it again")
+	}
+	c := s.newCall(Request{Access: Access{Caller: r.Caller}, Tool: r.Tool}, "")
+	if res, err = c.run(ctx, t, plan); err != nil {
+		return tool.Result{}, err
+	}
+	res, _ = c.scrubResult(res) // this replica knows secrets that the other does not
+	return res, nil
+}
+
+// prepare returns the plan of a call, here or on the replica that has what the call is about.
+func (c *call) prepare(ctx context.Context, t tool.Tool, bound tool.Call) (tool.Plan, error) {
+	if elsewhere := c.server.Elsewhere; elsewhere != nil {
+		if plan, there, err := elsewhere(ctx, RemoteCall{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Args: bound.JSON()}); there {
+			if err != nil && plan.Risk == 0 {
+				plan.Risk = t.Spec.Risk // it is decided about all the same
+			}
+			return plan, err
+		}
+	}
+	return bound.Prepare(ctx)
+}
