@@ -41,6 +41,8 @@ type Decision struct {
 	Channel string    `json:"channel"`
 	Rule    string    `json:"rule,omitzero"` // id of the rule that was made
 	At      time.Time `json:"at"`
+	// Ended is set if the server that asked has ended, so that nothing will run.
+	Ended bool `json:"server_ended,omitzero"`
 }
 
 // maxReason is the maximum length of a reason in bytes.
@@ -53,6 +55,12 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (d
 		d, err = s.AnswerIn(t, id, a, by)
 		return err
 	})
+	if err == nil && d.Allow {
+		if d.Ended, err = ask.Abandoned(ctx, s.DB, id); err != nil {
+			s.Log.Debug("it is not known whether the server that asked has ended", "err", err)
+			err = nil
+		}
+	}
 	return d, err
 }
 

@@ -64,6 +64,7 @@ var onBothEngines = map[string]func(*testing.T, place){
 	"questions are bounded in size":         testQuestionsAreBoundedInSize,
 	"deciding over HTTP":                    testDecidingOverHTTP,
 	"the death of a server":                 testTheDeathOfAServer,
+	"an approval for an ended server":       testApprovalForAnEndedServer,
 	"death at any moment":                   testDeathAtAnyMoment,
 	"the life of a question":                testTheLifeOfAQuestion,
 	"what is taken is what was asked about": testWhatIsTakenIsWhatWasAskedAbout,

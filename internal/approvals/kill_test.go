@@ -191,3 +191,21 @@ func testDeathAtAnyMoment(t *testing.T, p place) {
 		t.Errorf("the rules: %v", err)
 	}
 }
+
+// testApprovalForAnEndedServer approves calls of a server that lives, and of one that has missed its renewals.
+func testApprovalForAnEndedServer(t *testing.T, p place) {
+	s, person := p.server(t), p.person()
+	for _, ended := range []bool{false, true} {
+		id := mustAsk(t, s, someCall())
+		if ended {
+			p.exec(t, "UPDATE ask SET lease = lease - 10000 WHERE id = $1", id)
+		}
+		d, err := person.Answer(t.Context(), id, Answer{Allow: true}, ann)
+		if err != nil || d.Ended != ended {
+			t.Errorf("ended: %v, the decision is %+v, %v", ended, d, err)
+		}
+		if says := strings.Contains(d.Text(), "the server that asked has ended, so nothing will run"); says != ended {
+			t.Errorf("ended: %v, and it says %q", ended, d.Text())
+		}
+	}
+}

@@ -300,6 +300,9 @@ func (d Decision) Text() string {
 	if d.Allow {
 		text = "allowed"
 	}
+	if d.Ended {
+		text += ", but the server that asked has ended, so nothing will run"
+	}
 	if d.Rule != "" {
 		text += ", and equal calls too; mcp-tools approvals forget " + d.Rule + " removes the rule"
 	}

@@ -41,7 +41,7 @@ func (d *Desk) ID() string { return d.id }
 // The lease of a question, its renewal, and the time after the end of a question in which its answer may be used.
 const (
 	lease   = 30 * time.Second
-	renewal = 5 * time.Second
+	renewal = 2 * time.Second
 	Grace   = 10 * time.Second
 )
 
@@ -167,3 +167,15 @@ func (d *Desk) renew() (some bool, err error) {
 	})
 	return some, err
 }
+
+// Abandoned reports whether the process that asked a question has ended before it used the answer: it has not renewed its
+// lease when it should have. A process that ended in the last seconds is not noticed.
+func Abandoned(ctx context.Context, s *store.Store, id string) (bool, error) {
+	ended := 0
+	err := s.Row(ctx, `SELECT count(*) FROM ask WHERE id = $1 AND state = 'answered' AND lease > 0 AND lease < {{now}} + $2`,
+		[]any{id, (lease - renewal - lateBeat).Milliseconds()}, &ended)
+	return ended > 0, err
+}
+
+// lateBeat is how late a lease may be renewed.
+const lateBeat = 2 * time.Second
