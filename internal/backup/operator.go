@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 // A Setup has the settings that the room of the store needs.
@@ -230,6 +231,9 @@ func (p Places) Restore(
 		return none, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := vault.ForgetCopy(p.Vault); err != nil {
+		return none, err
+	}
 	done := Copy{From: file, To: s.Location()}
 	if notAll == nil {
 		if done.Manifest, err = restoreAll(ctx, s, places, force); err == nil {

@@ -66,7 +66,16 @@ func (v *Vault) Remove(ctx context.Context, name string) error {
 	if err := v.takeOver(ctx); err != nil {
 		return err
 	}
-	err := v.with(ctx, false, func(s *store.Store) error {
+	unlock, err := v.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = v.with(ctx, false, func(s *store.Store) error {
+		if err := v.dropCopy(); err != nil {
+			return err
+		}
+		defer func() { v.writeCopy(ctx, s) }()
 		err := s.Update(ctx, func(t *store.Tx) error {
 			n, err := t.Exec("DELETE FROM secret WHERE name = $1", name)
 			if err == nil && n == 0 {
@@ -125,6 +134,10 @@ func (v *Vault) Rotate(ctx context.Context, from KeyStore) (Rotation, error) {
 	}
 	defer unlock()
 	err = v.with(ctx, false, func(s *store.Store) error {
+		if err := v.dropCopy(); err != nil {
+			return err
+		}
+		defer func() { v.writeCopy(ctx, s) }()
 		err := errAgain
 		for range maxTries {
 			if r.Secrets, err = v.rotate(ctx, s, source, target); !errors.Is(err, errAgain) {

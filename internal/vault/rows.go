@@ -105,16 +105,20 @@ func (v *Vault) change(ctx context.Context, do func(*store.Tx, *key) error) erro
 
 func (v *Vault) changeLocked(ctx context.Context, do func(*store.Tx, *key) error) error {
 	return v.with(ctx, true, func(s *store.Store) error {
+		if err := v.dropCopy(); err != nil {
+			return err
+		}
 		err := errAgain
 		for range maxTries {
 			if err = v.try(ctx, s, do); !errors.Is(err, errAgain) {
 				break
 			}
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.Flush(ctx)
 		}
-		return s.Flush(ctx)
+		v.writeCopy(ctx, s)
+		return err
 	})
 }
 

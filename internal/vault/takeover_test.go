@@ -184,3 +184,48 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestCopy reads from the copy beside the key, which every change replaces, and which does not count for another file.
+func TestCopy(t *testing.T) {
+	v := fresh(t)
+	id := "file 1"
+	v.config.File = func() string { return id }
+	set(t, v, "a", "one", "b", "two")
+	counted := 0
+	c := v.config
+	c.Keys = nil
+	c.Store = func(ctx context.Context, create bool) (*store.Store, func() error, error) {
+		counted++
+		return v.config.Store(ctx, create)
+	}
+	reader := New(c)
+	wants := func(name, want string, opened bool) {
+		t.Helper()
+		counted = 0
+		got, err := reader.Get(t.Context(), name)
+		if string(got) != want || (err == nil) != (want != "") || (counted > 0) != opened {
+			t.Errorf("%s: %q, %v; the store was opened %d times", name, got, err, counted)
+		}
+	}
+	wants("a", "one", false)
+	if _, err := v.Rotate(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	wants("a", "one", false)
+	set(t, v, "a", "changed")
+	wants("a", "changed", false)
+	if err := v.Remove(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	wants("b", "", true)
+	id = "file 2"
+	wants("a", "changed", true)
+	id = "file 1"
+	text := read(t, v.copyPath())
+	write(t, v.copyPath(), text[:len(text)/2])
+	wants("a", "changed", true)
+	if err := ForgetCopy(v.config.Dir); err != nil {
+		t.Fatal(err)
+	}
+	wants("a", "changed", true)
+}

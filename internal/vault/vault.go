@@ -60,6 +60,9 @@ type Config struct {
 	EnvKey, EnvNext string
 	Getenv          func(name string) string
 
+	// File names the file of a SQLite store in a way that changes when another takes its place; "" for other stores. nil: "".
+	File func() string
+
 	Keys *Keys // unwrapped data keys; nil: those of this Vault
 
 	// Needed reports whether the vault of another store needs the key-encryption key, so that a rotation
@@ -116,6 +119,9 @@ func (v *Vault) with(ctx context.Context, create bool, use func(*store.Store) er
 func (v *Vault) Get(ctx context.Context, name string) (value []byte, err error) {
 	if err := v.takeOver(ctx); err != nil {
 		return nil, err
+	}
+	if value, found := v.copied().get(ctx, v, name); found {
+		return value, nil
 	}
 	err = v.with(ctx, false, func(s *store.Store) error {
 		list, err := store.Select(ctx, s, "SELECT "+secretColumns+" FROM secret WHERE name = $1", []any{name}, scanSecret)

@@ -129,6 +129,13 @@ func (e *Env) Vault(all Settings) (*vault.Vault, error) {
 		return nil, err
 	}
 	c.Store, c.Except = e.vaultStore(all), bootstrapSecrets(all)
+	c.File = func() string {
+		o, err := e.StoreOptions(all, nil)
+		if err != nil {
+			return ""
+		}
+		return store.FileID(o.DSN)
+	}
 	c.Needed = func(ctx context.Context, id string) (needed bool, err error) {
 		here, err := e.DataDir()
 		if err != nil {

@@ -98,7 +98,8 @@ func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 	switch {
 	case err != nil:
 	case f.Call.Tool != "process" && f.Call.Tool != "browser":
-		err = tool.Errorf(tool.Refused, "calls of %q are not forwarded", f.Call.Tool)
+		err = tool.Errorf(tool.Refused, "calls of %q are not forwarded", f.Call.Tool).
+			Try("call the server directly")
 	case f.Run:
 		var res tool.Result
 		if res, err = a.Server.RunRemote(ctx, f.Call); err == nil {

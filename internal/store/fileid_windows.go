@@ -1,0 +1,4 @@
+package store
+
+// FileID is "" on Windows.
+func FileID(string) string { return "" }
