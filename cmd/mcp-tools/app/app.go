@@ -244,8 +244,7 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	from := a.env.Sources(a.loaded.Config)
 	for name, secret := range t.OTLPHeaders {
 		if headers[name], err = secret.Fetch(from); errors.Is(err, vault.ErrLocked) {
-			a.log.Warn("traces are sent without a header, because its secret cannot be read", "setting",
-				"telemetry.otlp_headers."+name, "err", err)
+			a.log.Warn("traces are sent without a header, because its secret cannot be read", "header", name, "err", err)
 			delete(headers, name)
 			continue
 		} else if err != nil {
