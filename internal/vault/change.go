@@ -66,6 +66,16 @@ func (v *Vault) Remove(ctx context.Context, name string) error {
 	if err := v.takeOver(ctx); err != nil {
 		return err
 	}
+	one := 0
+	err := v.with(ctx, false, func(s *store.Store) error { // before a lock file is created
+		return s.Row(ctx, "SELECT 1 FROM secret WHERE name = $1", []any{name}, &one)
+	})
+	if errors.Is(err, ErrNone) || errors.Is(err, store.ErrNotFound) {
+		return unknown(name)
+	}
+	if err != nil {
+		return err
+	}
 	unlock, err := v.lock(ctx)
 	if err != nil {
 		return err
