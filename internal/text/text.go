@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -26,6 +28,28 @@ func Clip(s string, max int) string {
 	}
 	return Cut(s, max-len(ellipsis)) + ellipsis
 }
+
+// ClipWords is Clip that leaves out the whole of a long word in which the cut falls. It is for texts that are scrubbed
+// afterwards: half of a credential matches no pattern.
+func ClipWords(s string, max int) string {
+	clipped := Clip(s, max)
+	if clipped == s || len(clipped) < len(ellipsis) {
+		return clipped
+	}
+	cut := len(clipped) - len(ellipsis)
+	start := strings.LastIndexFunc(s[:cut], unicode.IsSpace) + 1
+	end := strings.IndexFunc(s[cut:], unicode.IsSpace)
+	if end < 0 {
+		end = len(s) - cut
+	}
+	if cut+end-start < longWord {
+		return clipped
+	}
+	return s[:start] + ellipsis
+}
+
+// longWord is the least length of a word that may be a credential, in bytes.
+const longWord = 16
 
 // ClipCharacters is Clip for at most so many characters in place of bytes.
 func ClipCharacters(s string, max int) string {

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -63,6 +64,25 @@ func TestBytes(t *testing.T) {
 		999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestClipWords(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a1", 18)
+	for _, c := range []struct {
+		text string
+		max  int
+		want string
+	}{
+		{"a few words", 20, "a few words"},
+		{"a few words", 10, "a few w…"},
+		{"the token " + token, 30, "the token …"},
+		{token + " is it", 30, "…"},
+		{"the token " + token + " is it, and more", 55, "the token " + token + " i…"},
+	} {
+		if got := ClipWords(c.text, c.max); got != c.want {
+			t.Errorf("ClipWords(%q, %d) = %q; want %q", c.text, c.max, got, c.want)
 		}
 	}
 }

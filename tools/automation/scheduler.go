@@ -122,9 +122,9 @@ type work struct {
 // String describes w in one line.
 func (w work) String() string {
 	if w.Tool == "" {
-		return fmt.Sprintf("message %q", text.Clip(w.Message, 80))
+		return fmt.Sprintf("message %q", text.ClipWords(w.Message, 80))
 	}
-	return w.Tool + " " + text.Clip(unescaped(w.Args), 120)
+	return w.Tool + " " + text.ClipWords(unescaped(w.Args), 120)
 }
 
 // unescaped returns JSON with < > & as they are, which Go writes as \u003c for web pages.

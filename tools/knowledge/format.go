@@ -67,13 +67,13 @@ func (h Hit) format(b *strings.Builder) {
 	}
 	b.WriteByte('\n')
 	if e.Description != "" {
-		fmt.Fprintf(b, "  %s\n", text.Clip(e.Description, maxShownText))
+		fmt.Fprintf(b, "  %s\n", text.ClipWords(e.Description, maxShownText))
 	}
 	if len(e.Aliases) > 0 {
-		fmt.Fprintf(b, "  also called %s\n", text.Clip(strings.Join(e.Aliases, ", "), maxShownText))
+		fmt.Fprintf(b, "  also called %s\n", text.ClipWords(strings.Join(e.Aliases, ", "), maxShownText))
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.Properties)) {
-		fmt.Fprintf(b, "  %s: %s\n", key, text.Clip(e.Properties[key], maxShownValue))
+		fmt.Fprintf(b, "  %s: %s\n", key, text.ClipWords(e.Properties[key], maxShownValue))
 	}
 	for _, r := range h.Relations {
 		fmt.Fprintf(b, "  %s%s\n", formatStep(r, e.Slug, h.Ends), formatRelation(r))
@@ -82,7 +82,7 @@ func (h Hit) format(b *strings.Builder) {
 		b.WriteString("  and other relations; to list them use from\n")
 	}
 	if e.Provenance.Source != "" {
-		fmt.Fprintf(b, "  source %s\n", text.Clip(e.Provenance.Source, maxShownValue))
+		fmt.Fprintf(b, "  source %s\n", text.ClipWords(e.Provenance.Source, maxShownValue))
 	}
 }
 
@@ -112,15 +112,15 @@ func formatRelation(r graph.Relation) string {
 		parts = append(parts, "true "+span)
 	}
 	if r.Provenance.Source != "" {
-		parts = append(parts, "source "+text.Clip(r.Provenance.Source, maxShownValue))
+		parts = append(parts, "source "+text.ClipWords(r.Provenance.Source, maxShownValue))
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Properties)) {
-		parts = append(parts, key+": "+text.Clip(r.Properties[key], maxShownValue))
+		parts = append(parts, key+": "+text.ClipWords(r.Properties[key], maxShownValue))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + text.Clip(strings.Join(parts, ", "), maxShownText) + ")"
+	return " (" + text.ClipWords(strings.Join(parts, ", "), maxShownText) + ")"
 }
 
 func formatWalked(w Walked, q Query) string {
@@ -139,7 +139,7 @@ func formatWalked(w Walked, q Query) string {
 		fmt.Fprintf(&b, "%s %s: %s\n", title(n.Entity), formatNumber(n.Strength),
 			formatPath(w.From.Slug, n.Path, w.Reached))
 		if n.Entity.Description != "" {
-			fmt.Fprintf(&b, "  %s\n", text.Clip(n.Entity.Description, maxShownInWalk))
+			fmt.Fprintf(&b, "  %s\n", text.ClipWords(n.Entity.Description, maxShownInWalk))
 		}
 	}
 	if end := q.Offset + len(w.Nodes); len(w.Nodes) > 0 && end < w.Total {
