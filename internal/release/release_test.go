@@ -755,7 +755,7 @@ func TestChart(t *testing.T) {
 	helm := func(args ...string) string { return output(t, "go", append([]string{"run", helmModule}, args...)...) }
 	helm("lint", "--strict", chart)
 	got := helm("template", "tools", chart, "--set", "ingress.enabled=true,ingress.tlsSecret=tls,replicas=3,"+
-		"store.existingSecret=database,publicURL=https://mcp.example.com/mcp")
+		"store.existingSecret=database,publicURL=https://mcp.example.com/mcp,sandboxes.enabled=true,sandboxes.image=python:3.14")
 	golden := filepath.Join("testdata", "chart.yaml")
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
