@@ -278,9 +278,6 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 		if err != nil {
 			return nil, err
 		}
-		if err := s.lock(ctx); err != nil {
-			return nil, err
-		}
 		if isNew {
 			if err := s.start(ctx, b.dir); err != nil {
 				b.remove(s)
@@ -291,6 +288,9 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 				b.o.Opened(who.principal, who.name())
 			}
 			return s, nil
+		}
+		if err := s.lock(ctx); err != nil {
+			return nil, err
 		}
 		if s.alive() {
 			return s, nil
@@ -304,7 +304,8 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 	}
 }
 
-// findOrAdd returns the session of an owner, or adds one that is not started.
+// findOrAdd returns the session of an owner, or adds one that is not started. A new one is locked for the caller, so
+// that no other request takes it for one that has ended.
 func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -321,6 +322,7 @@ func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err
 		return nil, false, err
 	}
 	s = newSession(b.o, who)
+	s.inUse <- struct{}{}
 	s.idleTimer = time.AfterFunc(b.o.Idle, func() { b.closeIdle(s) })
 	b.sessions[who] = s
 	return s, true, nil

@@ -308,8 +308,14 @@ const maxAnswer = 32 << 20
 // A session is one that the server has opened for a token.
 type session struct{ token, id string }
 
-// open opens a session.
+// openTime is the maximum time to open a session.
+const openTime = 30 * time.Second
+
+// open opens a session. The end of ctx does not interrupt it: a session that the server has opened must be known, so
+// that it is ended.
 func (r *run) open(ctx context.Context, token string) (s session, kind string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
+	defer cancel()
 	s.token = token
 	header, _, kind := r.post(ctx, s, map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": map[string]any{
 		"protocolVersion": revision, "capabilities": struct{}{}, "clientInfo": map[string]string{"name": "mcp-tools load", "version": "1"},
