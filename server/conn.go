@@ -15,8 +15,9 @@ import (
 // and responses leave in any order: stdio, and the old HTTP+SSE.
 type conn struct {
 	session *session
-	out     func(msg []byte) error
-	calls   context.Context // of everything that runs for the client
+	out     func(msg []byte) error // may return before the message is written
+	flush   func() error           // waits until it is; nil if out does
+	calls   context.Context        // of everything that runs for the client
 	stop    context.CancelCauseFunc
 	slots   chan struct{}
 	jobs    chan func() // to a worker that waits for one
@@ -143,9 +144,14 @@ func (c *conn) send(msg []byte) (written bool) {
 
 // deliver sends the response to a request.
 func (c *conn) deliver(r delivery) {
-	if r.msg != nil {
-		r.done(c.send(r.msg))
+	if r.msg == nil {
+		return
 	}
+	written := c.send(r.msg)
+	if written && r.sent != nil && c.flush != nil { // until then a kill loses the response
+		written = c.flush() == nil
+	}
+	r.done(written)
 }
 
 var errShutdown = fmt.Errorf("the server is shutting down: %w", context.Canceled)

@@ -25,7 +25,9 @@ type Stdio struct {
 // returns when all calls have ended or the grace time has passed. It closes in.
 func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ended := make(chan error, 2)
-	c := t.Server.newConn(ctx, t.Access, jsonrpc.NewLineWriter(outlet{out, ended}).Send)
+	lines := jsonrpc.NewLineWriter(outlet{out, ended})
+	c := t.Server.newConn(ctx, t.Access, lines.Send)
+	c.flush = lines.Flush
 	go func() { ended <- t.read(c, in) }()
 	var list sync.WaitGroup
 	list.Go(func() { t.Server.ToolsList(t.Access) }) // the client asks for it after the handshake

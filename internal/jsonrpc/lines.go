@@ -63,10 +63,12 @@ type LineWriter struct {
 	w io.Writer
 
 	mu      sync.Mutex
-	room    *sync.Cond
+	room    *sync.Cond // signals that a batch was written
 	pending []byte
 	spare   []byte // the buffer of the last write, for reuse
 	writing bool
+	queued  int // messages so far
+	written int // of them
 	err     error
 }
 
@@ -96,6 +98,7 @@ func (l *LineWriter) Send(msg []byte) error {
 		return l.err
 	}
 	l.pending = append(append(l.pending, msg...), '\n')
+	l.queued++
 	if l.writing {
 		return nil
 	}
@@ -104,7 +107,7 @@ func (l *LineWriter) Send(msg []byte) error {
 	runtime.Gosched() // another response that is nearly ready saves a system call
 	l.mu.Lock()
 	for len(l.pending) > 0 && l.err == nil {
-		batch := l.pending
+		batch, last := l.pending, l.queued
 		l.pending, l.spare = l.spare, nil
 		l.mu.Unlock()
 		_, err := l.w.Write(batch)
@@ -112,11 +115,28 @@ func (l *LineWriter) Send(msg []byte) error {
 		if cap(batch) <= maxSpare {
 			l.spare = batch[:0]
 		}
-		l.err = err
+		if l.err = err; err == nil {
+			l.written = last
+		}
 		l.room.Broadcast()
 	}
 	l.writing = false
 	return l.err
+}
+
+// Flush returns when the messages that were sent before are written, by whichever goroutine, or with the error of
+// the writer.
+func (l *LineWriter) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := l.queued
+	for l.written < sent && l.err == nil {
+		l.room.Wait()
+	}
+	if l.written < sent {
+		return l.err
+	}
+	return nil
 }
 
 // A LongLine is the error for a line that is too long. It holds its two ends.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // TestIDOfALongLine: the answer to a message that was too long has its id.
@@ -37,5 +38,48 @@ func TestIDOfALongLine(t *testing.T) {
 				t.Errorf("%.80s: then %q, %v", line, next, err)
 			}
 		}
+	}
+}
+
+// slowWriter writes when it may.
+type slowWriter struct {
+	may     chan error
+	written strings.Builder
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	if err := <-w.may; err != nil {
+		return 0, err
+	}
+	return w.written.Write(b)
+}
+
+// TestFlush has a message queued behind a write that does not end: it counts as written only when it is.
+func TestFlush(t *testing.T) {
+	for name, fault := range map[string]error{"written": nil, "broken": errors.New("broken pipe")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &slowWriter{may: make(chan error)}
+				lines := NewLineWriter(w)
+				go lines.Send([]byte("first"))
+				synctest.Wait()
+				if err := lines.Send([]byte("second")); err != nil {
+					t.Fatal(err)
+				}
+				flushed := make(chan error, 1)
+				go func() { flushed <- lines.Flush() }()
+				w.may <- nil
+				synctest.Wait()
+				select {
+				case err := <-flushed:
+					t.Fatalf("%q is written and Flush returned %v", w.written.String(), err)
+				default:
+				}
+				w.may <- fault
+				if err := <-flushed; !errors.Is(err, fault) {
+					t.Errorf("Flush returned %v", err)
+				}
+			})
+		})
 	}
 }
