@@ -270,7 +270,6 @@ type frail struct {
 	before error // instead of the transaction
 	after  error // although it went through
 	failed int   // transactions
-	taken  int   // transactions
 }
 
 // fail sets what happens to transactions from now on.
@@ -287,20 +286,12 @@ func (f *frail) failures() int {
 	return f.failed
 }
 
-// transactions returns the number of committed transactions.
-func (f *frail) transactions() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.taken
-}
-
 func (f *frail) run(transaction func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.before
 	if err == nil {
 		if err = transaction(); err == nil {
-			f.taken++
 			err = f.after
 		}
 	}

@@ -62,7 +62,6 @@ type fakeCluster struct {
 // A fakePod is a pod and its process.
 type fakePod struct {
 	pod     pod
-	gone    bool
 	version int
 	cmd     *exec.Cmd
 	in      io.WriteCloser
