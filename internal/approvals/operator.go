@@ -110,8 +110,8 @@ func explain(err error) error {
 
 func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	open, err := o.List(ctx, approver(ctx))
-	if err == nil && !o.DB.Missing() { // looking creates no store
-		err = o.MarkAttended(ctx)
+	if err == nil {
+		err = o.attended(ctx)
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -148,13 +148,21 @@ func (o *operator) waiting(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
+// attended notes that a person looks at the questions. Looking creates no store.
+func (o *operator) attended(ctx context.Context) error {
+	if o.DB.Missing() {
+		return nil
+	}
+	return o.MarkAttended(ctx)
+}
+
 type idArgs struct {
 	ID string `json:"id" jsonschema:"the call, as in list"`
 }
 
 func (o *operator) show(ctx context.Context, args idArgs) (tool.Result, error) {
 	q, err := o.Get(ctx, args.ID, approver(ctx))
-	if err := cmp.Or(err, o.MarkAttended(ctx)); err != nil {
+	if err := cmp.Or(err, o.attended(ctx)); err != nil {
 		return tool.Result{}, explain(err)
 	}
 	return tool.Text(q.Sheet() + q.Details()).With(q), nil
@@ -265,7 +273,7 @@ func (o *operator) edit(ctx context.Context, args editArgs) (tool.Result, error)
 	waiting, cancel := context.WithTimeout(ctx, editPatience)
 	defer cancel()
 	q, err := o.Edit(waiting, args.ID, json.RawMessage(args.Args), approver(ctx))
-	if err := cmp.Or(err, o.MarkAttended(ctx)); err != nil {
+	if err := cmp.Or(err, o.attended(ctx)); err != nil {
 		return tool.Result{}, explain(err)
 	}
 	return room.Said(q, "The call was changed. It runs only if it is allowed now.\n\n%s", q.Sheet()), nil
@@ -288,7 +296,7 @@ type decided struct {
 
 func (o *operator) decide(ctx context.Context, id string, answer Answer) (tool.Result, error) {
 	d, err := o.Answer(ctx, id, answer, approver(ctx))
-	if err := cmp.Or(err, o.MarkAttended(ctx)); err != nil {
+	if err := cmp.Or(err, o.attended(ctx)); err != nil {
 		return tool.Result{}, explain(err)
 	}
 	return room.Said(decided{id, d}, "%s: %s.", id, d.Text()), nil
