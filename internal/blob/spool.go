@@ -27,11 +27,6 @@ type Content struct {
 // Reader returns a reader of the whole content.
 func (c Content) Reader() *io.SectionReader { return io.NewSectionReader(c, 0, c.Size) }
 
-// NewContent returns a content in memory.
-func NewContent(data []byte) Content {
-	return Content{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
-}
-
 // A spoolFile is a temporary file. A place may take it away.
 type spoolFile struct {
 	*os.File
