@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -59,6 +60,7 @@ type Console struct {
 	refusals webpage.Refusals
 	recent   recent
 	health   sync.Mutex // held while checks run
+	audit    atomic.Pointer[verified]
 	ended    context.Context
 	end      context.CancelFunc
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/peers"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -248,6 +249,30 @@ func TestHealth(t *testing.T) {
 		if !strings.Contains(page.text, want) {
 			t.Errorf("the page has no %q:\n%s", want, page.text)
 		}
+	}
+}
+
+// TestHealthOfServers shows the replicas of the store, and verifies the audit log only after a click.
+func TestHealthOfServers(t *testing.T) {
+	f := newFixture(t)
+	f.record(audit.Record{Phase: audit.Done, Call: "c1", Tool: "exec", Outcome: "ok"})
+	p := peers.New(peers.Options{Store: f.store, Name: "node <b>7</b>", Address: "10.0.0.7:9000"})
+	p.Hold("process", "ann", "p1")
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := f.openLink()
+	page := c.get("health")
+	for _, want := range []string{"node &lt;b&gt;7", "10.0.0.7:9000", "<td>alive</td>", "<td>1</td>", "has not verified"} {
+		if !strings.Contains(page.text, want) {
+			t.Errorf("the page has no %q:\n%s", want, page.text)
+		}
+	}
+	c.get("health?verify=1")
+	if page = c.get("health"); !strings.Contains(page.text, "Verified until") || strings.Contains(page.text, "has not verified") {
+		t.Errorf("the verification is not shown:\n%s", page.text)
 	}
 }
 

@@ -232,6 +232,26 @@ func (p *Peers) Where(ctx context.Context, kind, owner, name string) (at Peer, f
 	return list[0], true, nil
 }
 
+// A Sign is the last sign of life of a replica.
+type Sign struct {
+	Name, Address string
+	Alive         bool // its lease has not expired
+	Seen          time.Time
+	Holds         int // things of sessions
+}
+
+// Signs returns the replicas that had something in the last day, the latest first.
+func Signs(ctx context.Context, s *store.Store) ([]Sign, error) {
+	return store.Select(ctx, s, `SELECT r.name, r.address, CASE WHEN r.lease > {{now}} THEN 1 ELSE 0 END, r.lease,
+		(SELECT count(*) FROM held h WHERE h.replica = r.id) FROM replica r ORDER BY r.lease DESC, r.id LIMIT 100`, nil,
+		func(scan store.Scan) (one Sign, err error) {
+			alive, until := 0, int64(0)
+			err = scan(&one.Name, &one.Address, &alive, &until, &one.Holds)
+			one.Alive, one.Seen = alive != 0, time.UnixMilli(until).Add(-lease)
+			return one, err
+		})
+}
+
 // Close ends the lease of this replica and removes what it says that it has.
 func (p *Peers) Close() error {
 	p.mu.Lock()
