@@ -131,7 +131,7 @@ func (a *App) repository(ctx context.Context, dir string) (address, branch strin
 	return gitrepo.Remote(host)
 }
 
-// Launchers returns the sandboxes that the settings allow, the strongest first. Machines of which drained returns true get no more
+// Launchers returns the sandboxes that the settings allow, the strongest first. Machines for which drained returns true get no more
 // sandboxes; nil stands for none.
 func Launchers(c sandbox.Settings, data string, log *slog.Logger, drained func(context.Context, string) bool) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher

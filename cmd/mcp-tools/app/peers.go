@@ -185,7 +185,8 @@ func (a *App) elsewhereIf() func(context.Context, server.RemoteCall) (tool.Plan,
 	return a.elsewhere
 }
 
-// whereIs returns the other replica that has what a call is about. It looks only for what this one does not have.
+// whereIs returns the other replica that has the command or the browser of a call. It does not look for those of this
+// replica.
 func (a *App) whereIs(ctx context.Context, call server.RemoteCall) (at peers.Peer, what string, found bool) {
 	owner, kind := call.Caller.Principal(), heldProcess
 	var names []string

@@ -75,7 +75,7 @@ func (a *App) seen(v *View, c tool.Caller, answer []byte) (all []SeenTool, err e
 	return all, nil
 }
 
-// needs returns the missing requirement because of which one of our tools is not listed.
+// needs returns the requirement that is missing for a tool of ours that is not listed.
 func needs(s tool.Spec) string {
 	switch s.Name {
 	case "spawn", "openai_compat_call":
