@@ -67,14 +67,15 @@ func TestInternalHostsAreNotReached(t *testing.T) {
 // evilPage runs the attacks of a page, also after clicks.
 func evilPage(t *testing.T, b *fixture, _ *site) {
 	b.do(Request{Action: Open, URL: shop + "/evil.html"})
-	b.do(Request{Action: Wait, Text: "done;", Millis: 30_000})
+	b.do(Request{Action: Wait, Text: "done;", Millis: 60_000})
 	said := b.do(Request{Action: Snapshot})
 	for _, leak := range []string{"INSIDER", "open;", ": granted"} {
 		if strings.Contains(said, leak) {
 			t.Errorf("an attack succeeded, %q:\n%s", leak, said)
 		}
 	}
-	wantContains(t, said, "candidates 0", "geolocation: denied", "file failed", "service: stopped")
+	wantContains(t, said, "candidates 0", "geolocation: denied", "file failed", "service: stopped",
+		"worker: stopped")
 
 	for _, id := range []string{"file", "chrome", "source", "tools", "data", "ping"} {
 		if _, err := b.try(Request{Action: Click, Ref: "#" + id}); err != nil {

@@ -159,6 +159,9 @@ func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
 	p := &pageTarget{endpoint: endpoint{s.conn, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID),
 		url: e.TargetInfo.URL}
 	switch {
+	case e.TargetInfo.Type == worker:
+		s.inBackground(p.letRun)
+		return
 	case parent != nil:
 		p.tab = parent.tab
 	case e.TargetInfo.Type != "page" || len(s.tabs) >= maxTabs:
@@ -178,6 +181,17 @@ func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
 		}
 		s.changed()
 	})
+}
+
+// worker is the type of the targets of web workers. Chromium pauses them with the frames
+// of a page, also if the filter of types excludes them.
+const worker = "worker"
+
+// letRun lets a web worker run, and leaves it alone: its requests take the proxy, and the
+// page has its messages.
+func (p *pageTarget) letRun(ctx context.Context) {
+	_ = run(ctx, p.endpoint, runtime.RunIfWaitingForDebugger, cdp.Empty{})
+	_ = run(ctx, p.parent.endpoint, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: p.id})
 }
 
 // closeUnwanted closes a new page. The page must run first, with all its requests held
@@ -213,7 +227,7 @@ func (p *pageTarget) prepare(ctx context.Context, own bool) error {
 			MaxResourceBufferSize: new(int64(1))}},
 		{page.SetInterceptFileChooserDialog.Method,
 			page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)}},
-		{target.SetAutoAttach.Method, attach("iframe")},
+		{target.SetAutoAttach.Method, attach("iframe", worker)},
 	}
 	if own {
 		steps = append(steps, step{network.SetCacheDisabled.Method, network.SetCacheDisabledParams{CacheDisabled: true}})

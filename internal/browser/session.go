@@ -160,12 +160,14 @@ func (s *session) setUp(ctx context.Context) error {
 	return s.waitUntil(ctx, func() bool { return s.current != nil && s.current.ready })
 }
 
-// attach returns parameters that make the browser attach to new targets of a type, and
+// attach returns parameters that make the browser attach to new targets of some types, and
 // keep them paused until they are configured.
-func attach(kind string) target.SetAutoAttachParams {
-	return target.SetAutoAttachParams{
-		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: new(true), Filter: target.Filter{{Type: kind}},
+func attach(kinds ...string) target.SetAutoAttachParams {
+	var filter target.Filter
+	for _, kind := range kinds {
+		filter = append(filter, target.FilterEntry{Type: kind})
 	}
+	return target.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: new(true), Filter: filter}
 }
 
 // close ends the browser and deletes its files.

@@ -335,6 +335,29 @@ func TestEvaluateWaits(t *testing.T) {
 	b.do(Request{Action: Close})
 }
 
+// TestWorkers checks that web workers run, also those that workers start.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	b.do(Request{Action: Open, URL: shop + "/table.html"})
+	const start = `const start = body => new Worker(URL.createObjectURL(new Blob([body])));`
+	for name, worker := range map[string]string{
+		"from text": `start("postMessage('ran')")`,
+		"requests":  `start("fetch('` + shop + `/table.html').then(r => postMessage(r.ok && 'ran'))")`,
+		"nested":    `start(` + "`" + start + ` start("postMessage('ran')").onmessage = e => postMessage(e.data)` + "`" + `)`,
+		"of a frame": `(() => { const f = document.createElement('iframe'); f.src = 'about:blank'; document.body.append(f);
+			return new f.contentWindow.Worker(URL.createObjectURL(new Blob(["postMessage('ran')"]))) })()`,
+		"shared": `(() => { const w = new SharedWorker(URL.createObjectURL(new Blob(
+			["onconnect = e => e.ports[0].postMessage('ran')"]))); w.port.start(); return w.port; })()`,
+	} {
+		said := b.do(Request{Action: Evaluate, Text: `new Promise(ok => { ` + start + `
+			const w = ` + worker + `; w.onmessage = e => ok(e.data); setTimeout(ok, 20_000, 'late') })`})
+		if !strings.Contains(said, "ran") {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+}
+
 // TestSnapshotBeyondTheEnd checks that an offset beyond the end is an error.
 func TestSnapshotBeyondTheEnd(t *testing.T) {
 	t.Parallel()
