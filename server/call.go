@@ -155,7 +155,9 @@ type attempt struct {
 	edited   editedCall
 	verdict  policy.Verdict
 	risk     tool.Risk // of this call; zero until it was prepared
-	ask      string    // the effect that the tool wants approved in any case
+	ask      string    // the effect that the tool, or a hook, wants approved in any case
+	hooks    []string  // the operator's hooks that ran
+	changed  bool      // a hook has changed the arguments
 	approval approval
 	repeated bool // refused because it was repeated
 	started  bool // the tool ran
@@ -201,28 +203,23 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 			return a, res, c.explain(a.tool, err)
 		}
 	}
-	args := bound.JSON()
-	a.args = sum(a.tool.Spec.Name, args)
+	a.args = sum(a.tool.Spec.Name, bound.JSON())
 	if c.Nested && a.tool.Spec.Composes {
 		return a, res, tool.Errorf(tool.Refused, "a call of %s cannot make another one", a.tool.Spec.Name).
 			Try("do it in this one")
 	}
 	ctx = tool.With(ctx, c.running(a.tool, sealed, idle))
-	plan, refused := c.prepare(ctx, a.tool, bound)
-	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
-	if (a.ask != "" || a.edited.Question != "") && a.verdict == policy.Allow { // a question about it has its answer
-		a.verdict = policy.Ask
+	plan, err := c.decide(ctx, &a, bound, sealed)
+	if err != nil {
+		return a, res, err
 	}
-	switch {
-	case a.verdict == policy.Deny: // only callers that may make the call see the error of Prepare
-		return a, res, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s",
-			a.tool.Spec.Name, a.risk).
-			Try("do it another way, or ask the operator to allow it")
-	case refused != nil:
-		c.withdraw(ctx, sealed)
-		return a, res, refused
-	case a.verdict == policy.Ask:
-		if a.approval, err = c.approve(ctx, proposal{a.tool, args, a.args, plan, a.edited, c.key(a)}, sealed); err != nil {
+	if c.now.Hooks != nil {
+		if bound, plan, err = c.consult(ctx, &a, bound, plan, sealed); err != nil {
+			return a, res, err
+		}
+	}
+	if a.verdict == policy.Ask {
+		if a.approval, err = c.approve(ctx, proposal{a.tool, bound.JSON(), a.args, plan, a.edited, c.key(a)}, sealed); err != nil {
 			return a, res, err
 		}
 	}
@@ -245,7 +242,27 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	}
 	a.started = true
 	res, err = c.run(ctx, a.tool, plan)
+	if c.now.Hooks != nil && err == nil && !res.Failed {
+		res = c.afterwards(ctx, &a, bound, res)
+	}
 	return a, res, err
+}
+
+// decide prepares a call, and lets the policy decide about it. The error refuses the call.
+func (c *call) decide(ctx context.Context, a *attempt, bound tool.Call, sealed callState) (tool.Plan, error) {
+	plan, refused := c.prepare(ctx, a.tool, bound)
+	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
+	if (a.ask != "" || a.edited.Question != "") && a.verdict == policy.Allow { // a question about it has its answer
+		a.verdict = policy.Ask
+	}
+	if a.verdict == policy.Deny { // only callers that may make the call see the error of Prepare
+		return plan, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s", a.tool.Spec.Name, a.risk).
+			Try("do it another way, or ask the operator to allow it")
+	}
+	if refused != nil {
+		c.withdraw(ctx, sealed)
+	}
+	return plan, refused
 }
 
 // admit refuses the call if an operator has stopped such calls, takes a token from the

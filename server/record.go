@@ -104,6 +104,9 @@ func (c *call) entry(a attempt) audit.Record {
 	if a.edited.Question != "" {
 		r.Approval += ", arguments changed by a person"
 	}
+	if len(a.hooks) > 0 {
+		r.Approval = strings.TrimLeft(r.Approval+", hooks: "+strings.Join(a.hooks, ", "), ", ")
+	}
 	if a.found {
 		r.Tool, r.Risk = a.tool.Spec.Name, a.tool.Spec.Risk.String()
 		if a.risk.Valid() {

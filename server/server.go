@@ -20,6 +20,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-tools/mcp-tools/internal/hooks"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/slots"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -96,6 +97,7 @@ type Settings struct {
 	AuditArgs       bool // record the beginning of all arguments, too
 	AuditResults    bool // record the beginning of results
 	Cache           Cache
+	Hooks           *hooks.Set // nil: none
 }
 
 // Limits bound callers. New refuses zero values, so that no limit is missing by

@@ -34,6 +34,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/hooks"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
@@ -362,13 +363,13 @@ func (a *App) openServer(context.Context) (err error) {
 
 // serverSettings returns the part of the settings that the server goes by, and
 // that may change while it runs.
-func serverSettings(c Settings, compiled *policy.Policy) server.Settings {
+func (a *App) serverSettings(c Settings, compiled *policy.Policy) server.Settings {
 	l, repeatStop := c.Limits, 0
 	if c.Limits.RepeatWarn > 0 {
 		repeatStop = max(maxRepeated, c.Limits.RepeatWarn)
 	}
 	return server.Settings{
-		Policy: compiled, ApprovalTimeout: c.Approvals.Timeout,
+		Tools: a.set, Policy: compiled, Hooks: hooks.New(c.Hooks, a.hookOptions()), ApprovalTimeout: c.Approvals.Timeout,
 		ApprovalWait: server.Wait(c.Approvals.Wait),
 		AuditAbout:   c.Audit.Arguments != "digest",
 		AuditArgs:    c.Audit.Arguments == "shape",

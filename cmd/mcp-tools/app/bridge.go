@@ -64,12 +64,16 @@ type bridgeParts struct {
 	log    *slog.Logger
 }
 
+// operatorPrograms runs programs of the settings, which reach public hosts and those that the settings name.
+func operatorPrograms(tiers sandbox.Tiers, data string, own []uint16, log *slog.Logger) *program.Runner {
+	return &program.Runner{Tiers: tiers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
+		return network.Start(ctx, data, egress.Rules{AllowPrivate: hosts, Own: own}, egress.ProxyOptions{Log: log})
+	}}
+}
+
 // options returns the options that all bridges have.
 func (p bridgeParts) options() bridge.Options {
-	run := &program.Runner{Tiers: p.tiers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
-		rules := egress.Rules{AllowPrivate: hosts, Own: ownPorts(p.loaded.Config.Server)}
-		return network.Start(ctx, p.data, rules, egress.ProxyOptions{Log: p.log.With("agent", "mcp_servers")})
-	}}
+	run := operatorPrograms(p.tiers, p.data, ownPorts(p.loaded.Config.Server), p.log.With("agent", "mcp_servers"))
 	vault := bridgeVault{p.env, p.loaded.Config}
 	return bridge.Options{
 		Scrub: p.scrub.JSON, Store: p.store, Settings: p.loaded.Config.MCPServers,

@@ -96,9 +96,7 @@ func (a *App) putInForce() error { return a.Server.Apply(a.settings()) }
 
 // settings returns the settings of the server that count now.
 func (a *App) settings() server.Settings {
-	s := serverSettings(a.inForce().Config, a.rules.load().policy)
-	s.Tools = a.set
-	return s
+	return a.serverSettings(a.inForce().Config, a.rules.load().policy)
 }
 
 // questionPage returns the address of the page of a question, or of all questions for "". Without a console it returns "".

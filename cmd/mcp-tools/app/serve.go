@@ -323,9 +323,7 @@ func (a *App) apply(l *Loaded) error {
 	if err := a.files.SetNames(keptNames(l.Config.Workspace)); err != nil {
 		return err
 	}
-	now := serverSettings(l.Config, next.policy)
-	now.Tools = a.set
-	if err := a.Server.Apply(now); err != nil {
+	if err := a.Server.Apply(a.serverSettings(l.Config, next.policy)); err != nil {
 		return err
 	}
 	a.rules.current.Store(next)

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/console"
+	"github.com/mcp-tools/mcp-tools/internal/hooks"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
@@ -38,6 +39,7 @@ type Settings struct {
 	Skills      skills.Settings         `yaml:"skills" restart:"true"`
 	Plugins     plugins.Settings        `yaml:"plugins" restart:"true"`
 	Exec        exec.Settings           `yaml:"exec"`
+	Hooks       hooks.Settings          `yaml:"hooks" keys:"label"`
 	Sandbox     sandbox.Settings        `yaml:"sandbox" restart:"true"`
 	Web         web.Settings            `yaml:"web"`
 	Models      llm.Settings            `yaml:"models" restart:"true"`

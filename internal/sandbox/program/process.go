@@ -20,6 +20,7 @@ const patience = 2 * time.Second
 type ExitError struct {
 	Program string
 	Why     string // such as "exit code 1"
+	Code    int    // its exit code
 	Stderr  string // its end
 	Limit   bool   // it was ended because it took too much time or memory
 }
@@ -40,6 +41,7 @@ type Process struct {
 	name  string
 	stop  func() // ends the proxy
 	words sandbox.Tail
+	ended chan struct{} // closed when the program itself has ended
 	done  chan struct{} // closed when the program has ended, with all that it has started
 
 	// Written by the goroutine of the box, before done is closed.
@@ -102,7 +104,10 @@ func (p *Process) Output(stream sandbox.Stream, data []byte) {
 func (p *Process) Skipped(sandbox.Stream, int64) {}
 
 // Exited keeps how the program has ended.
-func (p *Process) Exited(e wire.ExitBody) { p.exit = &e }
+func (p *Process) Exited(e wire.ExitBody) {
+	p.exit = &e
+	close(p.ended)
+}
 
 // Gone reports the end of the program.
 func (p *Process) Gone(err error) {
@@ -117,7 +122,7 @@ func (p *Process) Gone(err error) {
 
 // failure returns how the program failed, or nil.
 func (p *Process) failure() error {
-	e := &ExitError{Program: p.name, Stderr: p.Words()}
+	e := &ExitError{Program: p.name, Code: p.exit.Code, Stderr: p.Words()}
 	switch {
 	case p.exit.TimedOut:
 		e.Why, e.Limit = fmt.Sprintf("it took more than %s", p.spec.Timeout), true
@@ -166,6 +171,7 @@ func (r *Runner) Run(ctx context.Context, s Spec, in io.Reader, out io.Writer) e
 		}
 	})
 	select {
+	case <-p.ended: // what it has left behind ends with it
 	case <-p.done:
 	case <-failed.Done():
 	}

@@ -56,6 +56,7 @@ type Spec struct {
 	Tier        string   // a mode of [sandbox.Tiers.Choose]
 	Dir         string   // its home and working directory, which it may change; "" for an empty home
 	Read, Write []string // further directories and files that it sees, under their paths except in a container
+	Within      string   // its working directory, one of Read and Write; "" for Dir
 	Network     bool     // it reaches the hosts of the proxy
 	Hosts       []string // host:port with private addresses that it may reach
 	Nested      bool     // it has a sandbox of its own: see [sandbox.Spec]
@@ -97,7 +98,7 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 		ID: "program" + strings.ToLower(rand.Text()), Owner: "server", Binds: layout.Binds, Home: layout.Home,
 		Open: !tier.Isolates(), Nested: s.Nested && tier.Isolates(), Limits: s.Limits,
 	}
-	p := &Process{spec: s, name: filepath.Base(s.Argv[0]), stop: func() {}, done: make(chan struct{})}
+	p := &Process{spec: s, name: filepath.Base(s.Argv[0]), stop: func() {}, ended: make(chan struct{}), done: make(chan struct{})}
 	if s.Network && tier.Isolates() && r.Proxy != nil && tier.Probe(ctx).Proxy {
 		var stop func()
 		if spec.Proxy, stop, err = r.Proxy(ctx, s.Hosts); err != nil {
@@ -251,6 +252,9 @@ func environ(s Spec, l sandbox.Layout, isolated, proxy bool) (string, []string) 
 	if s.Dir != "" {
 		dir, _ = l.Inside(s.Dir)
 		home = dir
+	}
+	if s.Within != "" {
+		dir, _ = l.Inside(s.Within)
 	}
 	env := []string{"LANG=C.UTF-8", "HOME=" + home, "TERM=dumb", "SHELL=/bin/sh", "TMPDIR=" + temp, "USER=" + user, "PATH=" + path}
 	if runtime.GOOS == "windows" {

@@ -73,6 +73,17 @@ func TestInputAndOutput(t *testing.T) {
 	})
 }
 
+// TestLeftBehind checks that Run ends with its program, also if a descendant goes on and holds stdout.
+func TestLeftBehind(t *testing.T) {
+	each(t, func(t *testing.T, r *program.Runner) {
+		var out bytes.Buffer
+		err := r.Run(t.Context(), program.Spec{Argv: sh("sleep 10000 & echo done"), Tier: sandbox.Local}, nil, &out)
+		if err != nil || out.String() != "done\n" {
+			t.Errorf("%q, %v", out.String(), err)
+		}
+	})
+}
+
 func TestFailures(t *testing.T) {
 	broken := errors.New("broken")
 	each(t, func(t *testing.T, r *program.Runner) {
