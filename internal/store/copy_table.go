@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Table describes a table of the store in a [Manifest].
@@ -89,7 +90,7 @@ func latestStep() (int, error) {
 // so that foreign keys refer to earlier tables: PostgreSQL accepts no others. It
 // runs the migrations in an SQLite database in memory, because the schema of a
 // PostgreSQL database may have tables of other programs.
-func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
+func tablesAt(ctx context.Context, step int) ([]Table, error) {
 	list, err := steps()
 	if err != nil {
 		return nil, err
@@ -97,6 +98,24 @@ func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 	if step < 1 || step > len(list) {
 		return nil, fmt.Errorf("migration %d of the store is unknown; this mcp-tools has %d", step, len(list))
 	}
+	if step < len(list) {
+		return tablesAfter(ctx, list[:step])
+	}
+	tables, err := latestTables()
+	return slices.Clone(tables), err
+}
+
+// latestTables returns the tables after the last migration, for which every copy asks several times.
+var latestTables = sync.OnceValues(func() ([]Table, error) {
+	list, err := steps()
+	if err != nil {
+		return nil, err
+	}
+	return tablesAfter(context.Background(), list)
+})
+
+// tablesAfter returns the tables after migrations.
+func tablesAfter(ctx context.Context, list []string) (tables []Table, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
@@ -105,7 +124,7 @@ func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 	scratch := &Store{dialect: sqliteDialect(), write: db, location: "in memory"}
 	defer func() { err = errors.Join(err, scratch.Close()) }()
 	_, err = scratch.update(ctx, func(t *Tx) error {
-		for i, text := range list[:step] {
+		for i, text := range list {
 			if _, err := t.Exec(text); err != nil {
 				return fmt.Errorf("migration %d of the store: %w", i+1, err)
 			}
