@@ -17,13 +17,29 @@ import (
 // tests.
 func Database(t testing.TB) string {
 	t.Helper()
+	return database(t, "template1")
+}
+
+// migratedDatabase creates a database with all migrations for the test and returns its URL.
+func migratedDatabase(t testing.TB) string {
+	t.Helper()
+	installed(t)
+	if err := migratedTemplate(); err != nil {
+		t.Fatal(err)
+	}
+	return database(t, template)
+}
+
+// database creates a copy of another database for the test and returns its URL.
+func database(t testing.TB, from string) string {
+	t.Helper()
 	installed(t)
 	s, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("test%d", s.made.Add(1))
-	if err := s.say("CREATE DATABASE " + name); err != nil {
+	if err := s.say("CREATE DATABASE " + name + " TEMPLATE " + from); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -33,6 +49,22 @@ func Database(t testing.TB) string {
 	})
 	return s.DSN(name)
 }
+
+// template is the name of the database with all migrations.
+const template = "migrated"
+
+// migratedTemplate makes the template at the first call. Its copies wait until the server has seen that the migrations
+// have disconnected.
+var migratedTemplate = sync.OnceValue(func() error {
+	s, err := shared()
+	if err != nil {
+		return err
+	}
+	if err := s.say("CREATE DATABASE " + template); err != nil {
+		return err
+	}
+	return migrate(s.DSN(template))
+})
 
 // A sharedServer ends with this process.
 type sharedServer struct {

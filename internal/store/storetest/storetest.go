@@ -6,6 +6,12 @@
 package storetest
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -15,12 +21,18 @@ import (
 func Each(t *testing.T, f func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, Open(t, t.TempDir())) })
-	t.Run("postgres", func(t *testing.T) { f(t, Open(t, Database(t))) })
+	t.Run("postgres", func(t *testing.T) { f(t, Open(t, migratedDatabase(t))) })
 }
 
-// Open opens a store until the end of the test.
+// Open opens a store until the end of the test. A directory without a store gets a copy of a migrated one, because
+// the migrations take longer than most tests.
 func Open(t testing.TB, dsn string) *store.Store {
 	t.Helper()
+	if info, err := os.Stat(dsn); err == nil && info.IsDir() {
+		if err := plant(dsn); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s, err := store.Open(t.Context(), store.Options{DSN: dsn})
 	if err != nil {
 		t.Fatal(err)
@@ -31,4 +43,42 @@ func Open(t testing.TB, dsn string) *store.Store {
 		}
 	})
 	return s
+}
+
+// storeFile is the file of a SQLite store in its directory.
+const storeFile = "store.db"
+
+// plant writes the migrated store into a directory, unless there is a store.
+func plant(dir string) error {
+	path := filepath.Join(dir, storeFile)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	data, err := migratedFile()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// migratedFile returns the bytes of an empty SQLite store with all migrations.
+var migratedFile = sync.OnceValues(func() (data []byte, err error) {
+	dir, err := os.MkdirTemp("", "store")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := migrate(dir); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, storeFile)) // closing it has emptied its log
+})
+
+// migrate applies all migrations to an empty store.
+func migrate(dsn string) error {
+	s, err := store.Open(context.Background(), store.Options{DSN: dsn})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
