@@ -1,17 +1,15 @@
 package document
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
@@ -19,138 +17,116 @@ const (
 	maxCachedFile  = 48 << 20 // bytes of one reading
 	maxReadingsAge = 30 * 24 * time.Hour
 	maxDownloadAge = 15 * time.Minute
+	// readingsOwner owns all readings: a reading is found only with the content of its document.
+	readingsOwner = "documents"
 )
 
-// A cache keeps files under keys. Any number of processes share the directory. A file that is
-// lost or damaged is made again.
-type cache struct {
-	dir   string
-	bytes int64         // of all files
-	age   time.Duration // since a file was stored or last touched
-	mu    sync.Mutex
-}
+// A cache has readings, and documents from the web, as blobs, so that all servers on the store have the same. What is
+// lost or damaged is made again. The zero value has nothing and keeps nothing.
+type cache struct{ readings, downloads *blob.Shelf }
 
-func (c *cache) path(key string) string { return filepath.Join(c.dir, key) }
-
-// put stores the output of write under a key.
-func (c *cache) put(key string, write func(io.Writer) error) error {
-	if err := private.MakeDir(c.dir); err != nil {
-		return err
+func newCache(b *blob.Blobs) cache {
+	if b == nil {
+		return cache{}
 	}
-	file, err := os.CreateTemp(c.dir, "new-")
-	if err != nil {
-		return err
+	return cache{
+		b.NewShelf("reading", blob.Limits{Item: maxCachedFile, All: maxCached, Age: maxReadingsAge, Used: true}),
+		b.NewShelf("download", blob.Limits{All: maxCached, Age: maxDownloadAge}),
 	}
-	err = write(file)
-	if err = cmp.Or(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), c.path(key))
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-		return err
-	}
-	return c.sweep()
-}
-
-// sweep removes the files that are too old, and the oldest ones beyond the limit.
-func (c *cache) sweep() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	entries, err := os.ReadDir(c.dir)
-	if err != nil {
-		return err
-	}
-	var files []fs.FileInfo
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
-			files = append(files, info)
-		}
-	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	size := int64(0)
-	for _, f := range files {
-		if size += f.Size(); size <= c.bytes && time.Since(f.ModTime()) < c.age {
-			continue
-		}
-		if err := private.Remove(c.path(f.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // reading returns the reading under a key.
-func (c *cache) reading(key string) (r Reading, ok bool) {
-	data, err := private.Read(c.path(key), maxCachedFile)
+func (c cache) reading(ctx context.Context, key string) (r Reading, ok bool) {
+	if c.readings == nil {
+		return Reading{}, false
+	}
+	item, err := c.readings.Get(ctx, readingsOwner, key)
+	if err != nil {
+		return Reading{}, false
+	}
+	defer item.Close()
+	data, err := io.ReadAll(item)
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Document == nil {
 		return Reading{}, false
 	}
-	now := time.Now()
-	_ = os.Chtimes(c.path(key), now, now) // the oldest are removed first
 	return r, true
 }
 
 // putReading stores a reading, unless it is too large.
-func (c *cache) putReading(key string, r Reading) error {
-	data, err := json.Marshal(r)
-	if err != nil || len(data) > maxCachedFile {
-		return err
+func (c cache) putReading(ctx context.Context, key string, r Reading) error {
+	if c.readings == nil {
+		return nil
 	}
-	return c.put(key, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	from, to := io.Pipe()
+	go func() { _ = to.CloseWithError(json.NewEncoder(to).Encode(r)) }()
+	err := c.readings.Put(ctx, readingsOwner, key, "", from)
+	_ = from.Close() // the encoder ends
+	if errors.Is(err, blob.ErrTooLarge) {
+		return nil
+	}
+	return err
 }
 
-// A Download is a document from the web, in a file.
+// A Download is a document from the web.
 type Download struct {
 	*io.SectionReader
-	Name string
-	file *os.File
+	Name  string
+	close func() error
 }
 
-// Close closes the file.
-func (d *Download) Close() error { return d.file.Close() }
+// Close releases the document.
+func (d *Download) Close() error { return d.close() }
 
-// Download returns the document that Keep stored under a key in the last 15 minutes. The error
-// is fs.ErrNotExist if there is none.
-func (s *Service) Download(key string) (*Download, error) {
-	file, err := os.Open(s.downloads.path(fileName(key)))
+// Download returns the document that Keep stored for an owner under a key in the last 15 minutes. The error is
+// fs.ErrNotExist if there is none.
+func (s *Service) Download(ctx context.Context, owner, key string) (*Download, error) {
+	if s.cache.downloads == nil {
+		return nil, os.ErrNotExist
+	}
+	item, err := s.cache.downloads.Get(ctx, owner, fileName(key))
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err == nil && time.Since(info.ModTime()) >= maxDownloadAge {
-		err = fs.ErrNotExist
-	}
-	d := &Download{file: file}
-	head := json.NewDecoder(file)
-	if err = cmp.Or(err, private.CheckFile(file)); err == nil {
-		err = head.Decode(&d.Name)
-	}
+	return &Download{item.SectionReader, item.About, item.Close}, nil
+}
+
+// Keep stores a document from the web for 15 minutes, so that an owner downloads it once and not for each of its pages.
+// name is the name of the file. A document that cannot be stored is returned all the same. The error is one of reading
+// body.
+func (s *Service) Keep(ctx context.Context, owner, key, name string, body io.Reader) (*Download, error) {
+	dir, err := s.sub("incoming")
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, err
 	}
-	begin := head.InputOffset() + 1
-	d.SectionReader = io.NewSectionReader(file, begin, info.Size()-begin)
+	file, err := private.TempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	size, err := io.Copy(file, body)
+	if err != nil {
+		private.Discard(file)
+		return nil, err
+	}
+	d := &Download{io.NewSectionReader(file, 0, size), name, func() error { private.Discard(file); return nil }}
+	if s.cache.downloads != nil {
+		err = s.cache.downloads.Put(ctx, owner, fileName(key), name, io.NewSectionReader(file, 0, size))
+		s.notKept(err)
+	}
 	return d, nil
 }
 
-// Keep stores a document from the web for 15 minutes, so that it is downloaded once and not for
-// each of its pages. The key has to contain its owner. name is the name of the file.
-func (s *Service) Keep(key, name string, body io.Reader) (*Download, error) {
-	if _, err := s.sub("downloads"); err != nil {
-		return nil, err
+// notKept logs that a document is read or downloaded again by the next call.
+func (s *Service) notKept(err error) {
+	if err != nil && s.o.Log != nil && !errors.Is(err, blob.ErrTooLarge) {
+		s.o.Log.Warn("a document could not be kept for the next call", "err", err)
 	}
-	err := s.downloads.put(fileName(key), func(w io.Writer) error {
-		if err := json.NewEncoder(w).Encode(name); err != nil {
-			return err
+}
+
+// removeOld removes the caches from before there were blobs.
+func (s *Service) removeOld() {
+	for _, name := range []string{"cache", "downloads"} {
+		if err := os.RemoveAll(filepath.Join(s.o.Dir, name)); err != nil && s.o.Log != nil {
+			s.o.Log.Debug("an old cache of documents is not removed", "err", err)
 		}
-		_, err := io.Copy(w, body)
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	return s.Download(key)
 }

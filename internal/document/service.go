@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
@@ -38,7 +39,7 @@ const (
 	maxReaders = 4
 	// chunk is the number of pages that are read at once.
 	chunk = 10
-	// maxCached is the maximum size of all readings in the cache, and of all downloads, in bytes.
+	// maxCached is the maximum size of all readings on the store, and of all downloads, in bytes.
 	maxCached = 256 << 20
 )
 
@@ -46,7 +47,8 @@ const (
 type Options struct {
 	Tiers    sandbox.Tiers
 	Formats  Formats
-	Dir      string // for the cache, prepared files of formats and temporary files; made when it is needed
+	Dir      string      // for prepared files of formats and temporary files; made when it is needed
+	Blobs    *blob.Blobs // has readings and downloads for the next call; nil: each call reads and downloads again
 	Log      *slog.Logger
 	Marks    tool.Marks
 	Language string // of text in scanned pages, as tesseract names it; empty for its default
@@ -58,20 +60,19 @@ type Options struct {
 // A Service reads documents in processes of their own, and keeps the results. It is safe for
 // concurrent use. It does nothing until a document is read.
 type Service struct {
-	o         Options
-	slots     chan struct{}
-	readings  cache
-	downloads cache
-	prepared  prepared
-	engine    func() string
+	o        Options
+	slots    chan struct{}
+	cache    cache
+	prepared prepared
+	engine   func() string
+	tidy     func()
 }
 
 // New returns a service. It touches neither files nor processes.
 func New(o Options) *Service {
 	o.Time = cmp.Or(o.Time, readTime)
 	s := &Service{o: o, slots: make(chan struct{}, max(1, min(maxReaders, runtime.NumCPU())))}
-	s.readings = cache{dir: filepath.Join(o.Dir, "cache"), bytes: maxCached, age: maxReadingsAge}
-	s.downloads = cache{dir: filepath.Join(o.Dir, "downloads"), bytes: maxCached, age: maxDownloadAge}
+	s.cache, s.tidy = newCache(o.Blobs), sync.OnceFunc(s.removeOld)
 	s.engine = sync.OnceValue(engine)
 	s.prepared.parent = func() (string, error) { return s.sub("compiled") }
 	s.prepared.dir = sync.OnceValue(func() string {
@@ -136,16 +137,15 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	key := s.key(r, digest)
 	got, ok := Reading{}, false
 	if key != "" {
-		got, ok = s.readings.reading(key)
+		got, ok = s.cache.reading(ctx, key)
 	}
 	if !ok {
 		if got, err = s.read(ctx, r, digest); err != nil {
 			return got, err
 		}
 		if key != "" {
-			if err := s.readings.putReading(key, got); err != nil && s.o.Log != nil {
-				s.o.Log.Warn("a document could not be kept for the next call", "err", err)
-			}
+			s.tidy()
+			s.notKept(s.cache.putReading(ctx, key, got))
 		}
 	}
 	parts := got.Parts[:0:0]
@@ -159,9 +159,9 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 }
 
 // key returns the key of a reading in the cache; "" for a reading that is not kept. Documents
-// with a password never reach the disk, and pictures take too much room.
+// with a password are never stored, and pictures take too much room.
 func (s *Service) key(r Request, digest string) string {
-	if r.Password != "" || r.Pictures || s.o.Dir == "" {
+	if r.Password != "" || r.Pictures || s.o.Blobs == nil {
 		return ""
 	}
 	text, err := json.Marshal([]any{digest, s.engine(), installed(), filepath.Ext(r.Name), r.Members, r.Pages, r.OCR,
@@ -169,10 +169,10 @@ func (s *Service) key(r Request, digest string) string {
 	if err != nil {
 		return ""
 	}
-	return fileName(string(text)) + ".json"
+	return fileName(string(text))
 }
 
-// fileName returns the name of the file for a key of a cache.
+// fileName returns the name of a file or a blob for a key.
 func fileName(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])

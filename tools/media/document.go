@@ -27,8 +27,8 @@ type readDocument struct {
 // documents read documents: a [document.Service].
 type documents interface {
 	Answer(ctx context.Context, r document.Request, v document.View) (tool.Result, error)
-	Download(key string) (*document.Download, error)
-	Keep(key, name string, body io.Reader) (*document.Download, error)
+	Download(ctx context.Context, owner, key string) (*document.Download, error)
+	Keep(ctx context.Context, owner, key, name string, body io.Reader) (*document.Download, error)
 }
 
 type documentArgs struct {
@@ -127,12 +127,12 @@ func (t readDocument) download(ctx context.Context, address string, isContinued 
 		URL: address, Redirects: maxRedirects, MaxBytes: document.MaxSize, Timeout: downloadTime, Polite: true,
 	}
 	caller := tool.CallerFrom(ctx)
-	key := caller.Principal() + " " + caller.Profile + " " + address
+	owner := caller.Principal() + " " + caller.Profile
 	if isContinued {
 		if err := t.Client.Check(ctx, r); err != nil {
 			return nil, err
 		}
-		if file, err := t.documents.Download(key); err == nil {
+		if file, err := t.documents.Download(ctx, owner, address); err == nil {
 			return file, nil
 		}
 	}
@@ -145,7 +145,7 @@ func (t readDocument) download(ctx context.Context, address string, isContinued 
 		return nil, tool.Errorf(tool.Unavailable, "%q responded with %d %s", text.Clip(address, 300), answer.Status,
 			http.StatusText(answer.Status)).Try("check the URL, or see the whole response with web_fetch")
 	}
-	file, err := t.documents.Keep(key, nameOf(answer), answer.Body)
+	file, err := t.documents.Keep(ctx, owner, address, nameOf(answer), answer.Body)
 	if errors.Is(err, outbound.ErrTooLong) {
 		return nil, tool.Errorf(tool.TooLarge, "%q has more than %s", text.Clip(address, 300),
 			text.Bytes(document.MaxSize))

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
@@ -32,6 +34,12 @@ func (m memoryFiles) Open(_ context.Context, path string) (*workspace.File, erro
 		Name: path, Exists: true, Size: int64(len(content)), ReaderAt: strings.NewReader(content),
 		Closer: io.NopCloser(nil),
 	}, nil
+}
+
+func newDocuments(t *testing.T) *document.Service {
+	dir := t.TempDir()
+	blobs := blob.New(blob.Options{Store: storetest.Open(t, dir), Place: blob.NewFiles(dir + "/blobs")})
+	return document.New(document.Options{Dir: t.TempDir(), Blobs: blobs})
 }
 
 // asked keeps what is asked of a reader of documents.
@@ -107,7 +115,7 @@ func TestReadDocumentByURL(t *testing.T) {
 		{url: "https://a.example/get", disposition: `attachment; filename="../../b.docx"`, name: "b.docx"},
 		{url: "https://a.example/a.zip!/b.pdf", name: "a.zip", members: "b.pdf"},
 	} {
-		got := &asked{Service: document.New(document.Options{Dir: t.TempDir()})}
+		got := &asked{Service: newDocuments(t)}
 		web := &site{status: http.StatusOK, body: "the body", header: http.Header{}}
 		web.header.Set("Content-Disposition", test.disposition)
 		web.header.Set("Content-Type", test.kind)
@@ -125,7 +133,7 @@ func TestReadDocumentByURL(t *testing.T) {
 
 // A document is downloaded when a caller begins to read it, not for each of its pages.
 func TestReadDocumentDownloadsOnce(t *testing.T) {
-	got := &asked{Service: document.New(document.Options{Dir: t.TempDir()})}
+	got := &asked{Service: newDocuments(t)}
 	web := &site{status: http.StatusOK, body: "first", header: http.Header{}}
 	tl := readDocument{Options{Client: web}, got}
 	const url = "https://a.example/a.zip"

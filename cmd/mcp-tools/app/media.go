@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
@@ -16,22 +17,23 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media"
 )
 
-// NewDocuments returns the service that reads documents. It starts nothing yet.
+// NewDocuments returns the service that reads documents. It starts nothing yet. Without blobs it keeps nothing for the
+// next reading.
 func NewDocuments(
-	data string, tiers sandbox.Tiers, c media.Settings, log *slog.Logger, mask func(string) string,
+	data string, tiers sandbox.Tiers, c media.Settings, blobs *blob.Blobs, log *slog.Logger, mask func(string) string,
 ) *document.Service {
 	if real, err := filepath.EvalSymlinks(data); err == nil {
 		data = real // the sandbox follows no links
 	}
 	return document.New(document.Options{
-		Tiers: tiers, Formats: readers.Formats(), Dir: filepath.Join(data, "documents"),
+		Tiers: tiers, Formats: readers.Formats(), Dir: filepath.Join(data, "documents"), Blobs: blobs,
 		Marks: tool.NewMarks(), Mask: mask, Log: log, Language: strings.Join(c.Languages, "+"),
 	})
 }
 
 // openDocuments makes the service that reads documents.
 func (a *App) openDocuments(context.Context) error {
-	a.documents = NewDocuments(a.data, a.tiers, a.loaded.Config.Media, a.log, a.scrub.Text)
+	a.documents = NewDocuments(a.data, a.tiers, a.loaded.Config.Media, a.blobs, a.log, a.scrub.Text)
 	return nil
 }
 

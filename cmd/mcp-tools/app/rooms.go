@@ -277,7 +277,7 @@ func (e *Env) memoryOf(h *room.Host) (*memory.Memory, error) {
 			if err != nil {
 				return nil, err
 			}
-			return NewDocuments(data, LocalTiers(), loaded.Config.Media, nil, nil), nil
+			return NewDocuments(data, LocalTiers(), loaded.Config.Media, nil, nil, nil), nil
 		}),
 	}), nil
 }

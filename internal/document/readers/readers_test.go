@@ -11,11 +11,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // TestMain also runs the test binary as a stage and as the process that reads documents.
@@ -108,12 +110,21 @@ func TestMembersOfArchives(t *testing.T) {
 func TestSecondReadingComesFromTheCache(t *testing.T) {
 	dir := t.TempDir()
 	count := &counted{Launcher: &host.Launcher{}}
-	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(count), Dir: dir})
+	st := storetest.Open(t, dir)
+	service := func() *document.Service {
+		return document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(count), Dir: t.TempDir(),
+			Blobs: blob.New(blob.Options{Store: st, Place: blob.NewFiles(filepath.Join(dir, "blobs"))})})
+	}
+	s := service()
 	for range 3 {
 		got, err := read(t.Context(), s, "a.txt", []byte("the text"))
 		if err != nil || textOf(got) != "the text" {
 			t.Fatalf("got %q, %v", textOf(got), err)
 		}
+	}
+	// Another server on the store has it too.
+	if got, err := read(t.Context(), service(), "a.txt", []byte("the text")); err != nil || textOf(got) != "the text" {
+		t.Errorf("on another server: %q, %v", textOf(got), err)
 	}
 	if count.launched.Load() != 1 {
 		t.Errorf("%d processes were started", count.launched.Load())
@@ -131,18 +142,25 @@ func TestSecondReadingComesFromTheCache(t *testing.T) {
 	if count.launched.Load() != 4 {
 		t.Errorf("%d processes were started, want 4", count.launched.Load())
 	}
-	// A damaged file of the cache is made again.
-	files, err := filepath.Glob(filepath.Join(dir, "cache", "*.json"))
+	// What is damaged, or lost, is made again.
+	files, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*", "*"))
 	if err != nil || len(files) != 2 {
-		t.Fatalf("the cache has %q, %v", files, err)
+		t.Fatalf("the blobs are %q, %v", files, err)
 	}
-	for _, f := range files {
-		if err := os.WriteFile(f, []byte("{"), 0o600); err != nil {
+	for i, damage := range []func(string) error{
+		func(f string) error { return os.WriteFile(f, []byte("{"), 0o600) }, os.Remove,
+	} {
+		files, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*", "*"))
+		for _, f := range files {
+			err = errors.Join(err, damage(f))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if got, err := read(t.Context(), s, "a.txt", []byte("the text")); err != nil || textOf(got) != "the text" {
-		t.Errorf("got %q, %v", textOf(got), err)
+		got, err := read(t.Context(), s, "a.txt", []byte("the text"))
+		if err != nil || textOf(got) != "the text" || count.launched.Load() != int64(5+i) {
+			t.Errorf("got %q, %v, after %d processes", textOf(got), err, count.launched.Load())
+		}
 	}
 }
 
@@ -170,13 +188,14 @@ func (c *changing) ReadAt(p []byte, at int64) (int, error) {
 
 func TestFileThatChangesIsNotKept(t *testing.T) {
 	dir := t.TempDir()
-	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(&host.Launcher{}), Dir: dir})
+	blobs := blob.New(blob.Options{Store: storetest.Open(t, dir), Place: blob.NewFiles(filepath.Join(dir, "blobs"))})
+	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(&host.Launcher{}), Dir: dir, Blobs: blobs})
 	_, err := s.Read(t.Context(), document.Request{Name: "a.txt", Content: &changing{}, Size: 100})
 	if !errors.Is(err, document.ErrBroken) {
 		t.Errorf("got %v", err)
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "cache", "*")); len(files) > 0 {
-		t.Errorf("the cache has %q", files)
+	if files, _ := filepath.Glob(filepath.Join(dir, "blobs", "*", "*", "*")); len(files) > 0 {
+		t.Errorf("the blobs are %q", files)
 	}
 }
 
