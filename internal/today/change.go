@@ -76,9 +76,9 @@ func (o *operator) change(ctx context.Context, a changeArgs) (none tool.Result, 
 		one.ID = a.Change
 		shown.Files = append(shown.Files, one)
 	}
-	o.diffs.Count(shown.Files)
+	o.diffs.Count(ctx, shown.Files)
 	budget := budget{lines: maxLines, pictures: maxPictures}
-	d.fill(shown.Files, &budget, true, a.Pictures)
+	d.fill(ctx, shown.Files, &budget, true, a.Pictures)
 	return tool.Text(shown.forPeople()).With(shown), nil
 }
 
@@ -86,21 +86,21 @@ func (o *operator) change(ctx context.Context, a changeArgs) (none tool.Result, 
 type budget struct{ lines, pictures int }
 
 // show fills in how the files of a day differ, the latest first.
-func (d *Diffs) show(day Day, lines, pictures bool) {
+func (d *Diffs) show(ctx context.Context, day Day, lines, pictures bool) {
 	left := &budget{maxLines, maxPictures}
 	for _, s := range slices.Backward(day.Sessions) {
 		for _, e := range slices.Backward(s.Events) {
-			d.fill(e.Changes, left, lines, pictures)
+			d.fill(ctx, e.Changes, left, lines, pictures)
 		}
 	}
 }
 
 // fill fills in how files differ, as far as the budget reaches.
-func (d *Diffs) fill(changes []Change, left *budget, lines, pictures bool) {
+func (d *Diffs) fill(ctx context.Context, changes []Change, left *budget, lines, pictures bool) {
 	for i := range changes {
 		c := &changes[i]
 		if pictures && left.pictures > 0 && isPicture(c.File) {
-			if c.Picture, c.PictureType = d.Picture(*c); c.Picture != nil {
+			if c.Picture, c.PictureType = d.Picture(ctx, *c); c.Picture != nil {
 				left.pictures--
 				continue
 			}
@@ -108,7 +108,7 @@ func (d *Diffs) fill(changes []Change, left *budget, lines, pictures bool) {
 		if !lines || left.lines == 0 {
 			continue
 		}
-		c.Lines, _ = d.Text(*c)
+		c.Lines, _ = d.Text(ctx, *c)
 		if most := min(maxShownLines, left.lines); len(c.Lines) > most {
 			c.Lines, c.Cut = c.Lines[:most], len(c.Lines)-most
 		}
@@ -127,9 +127,12 @@ func isPicture(name string) bool {
 
 // find returns a change by its id or the id of its call.
 func (o *operator) find(ctx context.Context, id string) (history.LoggedChange, error) {
+	if err := o.share(); err != nil {
+		return history.LoggedChange{}, err
+	}
 	past, ok, err := o.diffs.History.Find(ctx, id)
 	if err == nil && (!ok || len(past.Files) == 0) {
-		err = tool.Errorf(tool.NotFound, "this machine has no change %q of files", id).
+		err = tool.Errorf(tool.NotFound, "there is no change %q of files", id).
 			Try("mcp-tools today shows the changes with their ids")
 	}
 	return past, err
@@ -172,7 +175,7 @@ func (s ShownChange) forPeople() string {
 }
 
 // Picture returns the picture that a file became, or was if it was removed, and its type; nil if it is none.
-func (d *Diffs) Picture(c Change) ([]byte, string) {
+func (d *Diffs) Picture(ctx context.Context, c Change) ([]byte, string) {
 	f, content := c.last, c.last.After
 	if content == nil {
 		f, content = c.first, c.first.Before
@@ -180,7 +183,7 @@ func (d *Diffs) Picture(c Change) ([]byte, string) {
 	if content == nil || content.Size > maxPicture {
 		return nil, ""
 	}
-	picture, ok := d.content(f, content)
+	picture, ok := d.content(ctx, f, content)
 	if !ok {
 		return nil, ""
 	}

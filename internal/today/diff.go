@@ -33,20 +33,20 @@ type Diffs struct {
 }
 
 // Count sets the lines that changes have added and removed.
-func (d *Diffs) Count(changes []Change) {
+func (d *Diffs) Count(ctx context.Context, changes []Change) {
 	for i := range changes {
 		c := &changes[i]
-		c.Added, c.Removed, c.Counted = d.count(*c)
+		c.Added, c.Removed, c.Counted = d.count(ctx, *c)
 	}
 }
 
-func (d *Diffs) count(c Change) (added, removed int, ok bool) {
+func (d *Diffs) count(ctx context.Context, c Change) (added, removed int, ok bool) {
 	d.once.Do(func() { d.counted = lru.New[[2]string](keptDiffs, func([2]int) int64 { return 1 }) })
 	key := [2]string{digestOf(c.first.Before), digestOf(c.last.After)}
 	if n, known := d.counted.Get(key); known {
 		return n[0], n[1], true
 	}
-	before, after, ok := d.contents(c)
+	before, after, ok := d.contents(ctx, c)
 	if !ok {
 		return 0, 0, false
 	}
@@ -78,8 +78,8 @@ func countLines(unified []byte) (added, removed int) {
 
 // Text returns the difference as lines that begin with a space, "-", "+" or "@@", without secrets. ok is false if it is
 // not known or not text.
-func (d *Diffs) Text(c Change) (lines []string, ok bool) {
-	before, after, ok := d.contents(c)
+func (d *Diffs) Text(ctx context.Context, c Change) (lines []string, ok bool) {
+	before, after, ok := d.contents(ctx, c)
 	if !ok {
 		return nil, false
 	}
@@ -92,35 +92,35 @@ func (d *Diffs) Text(c Change) (lines []string, ok bool) {
 }
 
 // contents returns the texts of a file before and after a change.
-func (d *Diffs) contents(c Change) (before, after []byte, ok bool) {
-	before, ok = d.content(c.first, c.first.Before)
+func (d *Diffs) contents(ctx context.Context, c Change) (before, after []byte, ok bool) {
+	before, ok = d.content(ctx, c.first, c.first.Before)
 	if !ok || !isText(before) {
 		return nil, nil, false
 	}
-	after, ok = d.content(c.last, c.last.After)
+	after, ok = d.content(ctx, c.last, c.last.After)
 	return before, after, ok && isText(after)
 }
 
 func isText(content []byte) bool { return utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 }
 
 // content returns the content of a file, empty for a file that did not exist.
-func (d *Diffs) content(f history.FileRecord, c *history.Content) ([]byte, bool) {
+func (d *Diffs) content(ctx context.Context, f history.FileRecord, c *history.Content) ([]byte, bool) {
 	switch {
 	case c == nil:
 		return nil, true
 	case d.History == nil || c.Digest == "" || c.Size > maxDiffed:
 		return nil, false
 	}
-	if kept, err := d.History.OpenCopy(c); err == nil {
+	if kept, err := d.History.Open(ctx, c); err == nil {
 		defer kept.Close()
 		content, err := io.ReadAll(kept)
 		return content, err == nil
 	}
-	return d.current(f, c)
+	return d.current(ctx, f, c)
 }
 
 // current returns the content of a file if it is still c.
-func (d *Diffs) current(f history.FileRecord, c *history.Content) ([]byte, bool) {
+func (d *Diffs) current(ctx context.Context, f history.FileRecord, c *history.Content) ([]byte, bool) {
 	if f.External || !fs.ValidPath(string(f.Name)) {
 		return nil, false
 	}
@@ -141,6 +141,6 @@ func (d *Diffs) current(f history.FileRecord, c *history.Content) ([]byte, bool)
 	if err != nil {
 		return nil, false
 	}
-	digest, err := d.History.Digest(context.Background(), bytes.NewReader(content), int64(len(content)))
+	digest, err := d.History.Digest(ctx, bytes.NewReader(content), int64(len(content)))
 	return content, err == nil && digest == c.Digest
 }

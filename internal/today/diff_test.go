@@ -60,12 +60,12 @@ func TestDiffs(t *testing.T) {
 			d, c, _ := kept(t, tt.before, tt.after)
 			for range 2 { // the second time from memory
 				one := []Change{c}
-				d.Count(one)
+				d.Count(t.Context(), one)
 				if one[0].Added != tt.added || one[0].Removed != tt.removed || one[0].Counted != tt.ok {
 					t.Errorf("counted +%d -%d %v", one[0].Added, one[0].Removed, one[0].Counted)
 				}
 			}
-			if lines, ok := d.Text(c); ok != tt.ok || strings.Join(lines, "\n") != tt.want {
+			if lines, ok := d.Text(t.Context(), c); ok != tt.ok || strings.Join(lines, "\n") != tt.want {
 				t.Errorf("text %q, %v", lines, ok)
 			}
 		})
@@ -96,7 +96,7 @@ func TestDiffsOfFilesThatHaveChanged(t *testing.T) {
 			if err := replace(path); err != nil {
 				t.Fatal(err)
 			}
-			if lines, ok := d.Text(c); ok {
+			if lines, ok := d.Text(t.Context(), c); ok {
 				t.Errorf("text %q", lines)
 			}
 		})

@@ -26,8 +26,10 @@ import (
 type Setup struct {
 	// Scrub returns the function that masks secrets in the contents of files.
 	Scrub func() (func(string) string, error)
-	// Undo reverts a change of files.
-	Undo func(ctx context.Context, r history.Record) (workspace.Receipt, error)
+	// Shared returns the history of all servers on a store, nil if the data directory has all of it.
+	Shared func(*store.Store) (*history.Shared, error)
+	// Undo reverts a change of files in the history of all servers, if there is one.
+	Undo func(ctx context.Context, r history.Record, all *history.Shared) (workspace.Receipt, error)
 }
 
 // Room returns the verbs that show the work of agents, and take it back.
@@ -48,8 +50,8 @@ what was refused or denied. Calls that belong together are one line: "read 14 fi
 At the top is what runs now.
 
 Days begin at midnight of this machine. What happened is in the audit log of all
-processes with this store; changes of files are in the data directory of the machine
-that made them. undo reverts a change by the id at the end of its line.`,
+processes with this store, and so are changes of files with PostgreSQL; with SQLite
+they are in the data directory. undo reverts a change by the id at the end of its line.`,
 				Example: `  mcp-tools today
   mcp-tools today --day yesterday --agent builder
   mcp-tools today --diff
@@ -83,6 +85,8 @@ type operator struct {
 	diffs  *Diffs
 	once   sync.Once // sets the log of reader
 	reader *Reader
+	shared func() error // called before the history is used
+	all    *history.Shared
 }
 
 func (o *operator) open(h *room.Host) (err error) {
@@ -90,6 +94,27 @@ func (o *operator) open(h *room.Host) (err error) {
 	if o.dir, err = h.Data(); err == nil {
 		o.diffs = &Diffs{History: history.New(filepath.Join(o.dir, "files"), history.Limits{}, h.Log)}
 		o.reader = &Reader{History: o.diffs.History}
+		o.shared = sync.OnceValue(o.shareHistory)
+	}
+	return err
+}
+
+// share makes the history that of all servers on the store.
+func (o *operator) share() error {
+	if o.store.Missing() {
+		return nil
+	}
+	return o.shared()
+}
+
+func (o *operator) shareHistory() error {
+	if o.Shared == nil {
+		return nil
+	}
+	all, err := o.Shared(o.store)
+	if err == nil && all != nil {
+		o.diffs.History.Share(all)
+		o.all = all
 	}
 	return err
 }
@@ -122,6 +147,9 @@ func ParseDay(day string, now time.Time) (time.Time, error) {
 
 // log returns a reader of all calls. The note, if there is one, names the records that cannot be read.
 func (o *operator) log(ctx context.Context) (r *Reader, note string, err error) {
+	if err := o.share(); err != nil {
+		return nil, "", err
+	}
 	if o.store.Missing() && !audit.Waiting(o.dir) {
 		return &Reader{History: o.diffs.History}, "", nil
 	}
@@ -152,11 +180,11 @@ func (o *operator) today(ctx context.Context, a todayArgs) (none tool.Result, er
 		if d.Scrub, err = o.Scrub(); err != nil {
 			return none, err
 		}
-		d.show(day, a.Diff, a.Pictures)
+		d.show(ctx, day, a.Diff, a.Pictures)
 	}
 	for _, s := range day.Sessions {
 		for _, e := range s.Events {
-			o.diffs.Count(e.Changes)
+			o.diffs.Count(ctx, e.Changes)
 		}
 	}
 	result := tool.Text(day.forPeople(q)).With(day)
@@ -360,7 +388,7 @@ func (o *operator) undo(ctx context.Context, a undoArgs) (plan tool.Plan, err er
 	plan.Ask = fmt.Sprintf("This undoes the change of %s by %s in %s.", past.Time.Local().Format(time.DateTime), past.Tool,
 		some(names, 10))
 	plan.Run = func(ctx context.Context) (tool.Result, error) {
-		done, err := o.Undo(ctx, past.Record)
+		done, err := o.Undo(ctx, past.Record, o.all)
 		if err != nil {
 			return tool.Result{}, err
 		}

@@ -282,14 +282,15 @@ func (r *Reader) readChanges(ctx context.Context, since time.Time) error {
 	if r.History == nil {
 		return nil
 	}
-	book := r.History.State()
+	since = since.Add(-clockSlack)
+	book := r.History.State(ctx, since)
 	if r.kept.changes != nil && book == r.book {
 		return nil
 	}
 	byCall := make(map[string][]history.LoggedChange)
 	err := r.History.Each(ctx, "", func(c history.LoggedChange) bool {
 		byCall[c.Call] = append(byCall[c.Call], c)
-		return c.Time.After(since.Add(-clockSlack))
+		return c.Time.After(since)
 	})
 	if err == nil {
 		r.kept.changes, r.book = byCall, book

@@ -25,6 +25,10 @@ const maxChangeFiles = 1000
 // and removes old history. Each change also does the first for its own files.
 func (w *Workspace) Recover(ctx context.Context) error { return w.history.Recover(ctx) }
 
+// Work publishes changes for the other servers on the store that could not be published when they were made, until ctx
+// ends.
+func (w *Workspace) Work(ctx context.Context) { w.history.Work(ctx) }
+
 // Change implements [Files].
 func (w *Workspace) Change(
 	ctx context.Context, paths []string, plan func([]*File) ([]Change, error),

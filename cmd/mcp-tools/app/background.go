@@ -167,6 +167,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	working.Go(func() { a.startJobs(ctx) })
 	working.Go(func() { a.receiveMessages(ctx) })
 	working.Go(func() { a.readMemories(ctx) })
+	working.Go(func() { a.files.Work(ctx) })
 	working.Go(func() {
 		if clock.Sleep(ctx, startFirst) == nil {
 			a.watchSkills(ctx)

@@ -29,7 +29,7 @@ func (a *App) openFiles(context.Context) error {
 	o := workspace.Options{
 		Data: a.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller),
 		HardLinks: workspace.HardLinks(c.HardLinks),
-		History:   history.Limits{Age: historyAge, Bytes: int64(c.HistoryBytes)}, IndexMemory: maxIndexMemory,
+		History:   historyLimits(c), IndexMemory: maxIndexMemory,
 		Private: a.ownFiles(), Log: a.log,
 	}
 	for name, r := range c.Roots {
@@ -54,6 +54,10 @@ func (a *App) openFiles(context.Context) error {
 	}
 	a.onClose(a.files.Close)
 	return nil
+}
+
+func historyLimits(c workspace.Settings) history.Limits {
+	return history.Limits{Age: historyAge, Bytes: int64(c.HistoryBytes)}
 }
 
 // keptNames returns the patterns of files that callers cannot see, and the patterns of files that they cannot change.

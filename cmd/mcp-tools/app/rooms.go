@@ -78,7 +78,7 @@ func (e *Env) Rooms() []*room.Room {
 		bridge.Room(e.WithBridge),
 		custom.Room(e.customDir, taken),
 		plugins.Room(e.pluginSet, taken),
-		today.Room(today.Setup{Scrub: e.masker, Undo: e.undoChange}),
+		today.Room(today.Setup{Scrub: e.masker, Shared: e.sharedHistory, Undo: e.undoChange}),
 		audit.Room(),
 		pauses.Room(),
 		fleet.Room(e.launchers),
@@ -198,12 +198,15 @@ func (e *Env) masker() (func(string) string, error) {
 
 // undoChange reverts a change of files for an operator, within the directories that it was made in and with the names
 // that callers cannot change. The files must be as the change has left them.
-func (e *Env) undoChange(ctx context.Context, r history.Record) (done workspace.Receipt, err error) {
+func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Shared) (done workspace.Receipt, err error) {
 	loaded, err := e.Load()
 	if err != nil {
 		return done, err
 	}
-	o := workspace.Options{HardLinks: workspace.HardLinks(loaded.Config.Workspace.HardLinks), Private: loaded.Files()}
+	o := workspace.Options{
+		HardLinks: workspace.HardLinks(loaded.Config.Workspace.HardLinks), Private: loaded.Files(), Shared: all,
+		History: historyLimits(loaded.Config.Workspace),
+	}
 	if o.Data, err = e.DataDir(); err != nil {
 		return done, err
 	}
@@ -231,6 +234,19 @@ func (e *Env) undoChange(ctx context.Context, r history.Record) (done workspace.
 	}
 	defer files.Close()
 	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: "undo by " + room.By(ctx).Name}), r.ID)
+}
+
+// sharedHistory returns the history of files of all servers on a store, nil if the data directory has all of it.
+func (e *Env) sharedHistory(s *store.Store) (*history.Shared, error) {
+	if s.Engine() != "postgres" {
+		return nil, nil
+	}
+	c := e.settings()
+	b, _, err := e.Blobs(c, s, nil) // in use until the process ends
+	if err != nil {
+		return nil, err
+	}
+	return history.NewShared(b, historyLimits(c.Workspace)), nil
 }
 
 // Places returns where the files of this installation are.

@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
@@ -90,6 +91,7 @@ type Store struct {
 	shared  *Shared // nil: the history of this directory alone
 
 	publishing chan struct{} // held while changes are published
+	late       atomic.Bool   // some could not be published
 
 	mu    sync.Mutex
 	own   map[string]bool // pending changes of this process

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // A Record describes one change.
@@ -212,15 +214,21 @@ func (s *Store) each(ctx context.Context, hint string, yield func(LoggedChange) 
 type State struct {
 	size     int64
 	modified time.Time
+	shared   int // changes
+	latest   string
 }
 
-// State returns the state of the history. It reads no record.
-func (s *Store) State() State {
-	info, err := os.Stat(s.path(catalogueName))
-	if err != nil {
-		return State{}
+// State returns the state of the history since a time. It reads no record.
+func (s *Store) State(ctx context.Context, since time.Time) (state State) {
+	if info, err := os.Stat(s.path(catalogueName)); err == nil {
+		state.size, state.modified = info.Size(), info.ModTime()
 	}
-	return State{info.Size(), info.ModTime()}
+	if s.shared != nil {
+		// Without the store the history is that of the catalogue.
+		_ = s.shared.store.Row(ctx, `SELECT count(*), coalesce(max(id), '') FROM file_change WHERE at >= $1`,
+			[]any{store.Millis(since)}, &state.shared, &state.latest)
+	}
+	return state
 }
 
 // recorded returns the record of a change by its id, if it is in the catalogue of this server.

@@ -20,8 +20,8 @@ import (
 // A Shared history has the changes of all servers on a store, so that a change of one server can be undone on another
 // one that sees the same files. Each server makes its changes as it does alone, with its own journal and copies. Before
 // it acknowledges a change it publishes it: the old contents become blobs, and then the record a row. If the store is
-// not available, or the process is killed in between, the change is made, and the next change, look into the history or
-// start of the server publishes it.
+// not available, the change is made, and [Store.Work] publishes it when the store is. If the process is killed in
+// between, the next start of the server publishes it.
 type Shared struct {
 	store    *store.Store
 	contents *blob.Shelf
@@ -65,16 +65,52 @@ func (s *Store) publish(ctx context.Context) (ok bool) {
 	case s.publishing <- struct{}{}:
 		defer func() { <-s.publishing }()
 	case <-ctx.Done():
+		s.publishLater()
 		return false
 	}
 	if err := s.publishNew(ctx); err != nil {
 		s.log.Warn("changes of files can be undone on this server only, until the store is available", "err", err)
+		s.publishLater()
 		return false
 	}
 	return true
 }
 
-func (s *Store) publishNew(ctx context.Context) error {
+// publishLater makes Work publish.
+func (s *Store) publishLater() {
+	s.late.Store(true)
+	s.shared.store.Poke(s.lateTopic())
+}
+
+// lateTopic is the topic of changes of this server that are not published. It is not in the change feed.
+func (s *Store) lateTopic() string { return "unpublished files " + s.dir }
+
+// Work publishes changes that could not be published when they were made, until ctx ends. Without a shared history it
+// returns.
+func (s *Store) Work(ctx context.Context) {
+	if s.shared == nil {
+		return
+	}
+	s.shared.store.Work(ctx, "changes of files are not published yet", func(ctx context.Context) (time.Duration, error) {
+		if !s.late.Load() {
+			return 0, nil
+		}
+		s.publishing <- struct{}{}
+		defer func() { <-s.publishing }()
+		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+		defer cancel()
+		return 0, s.publishNew(ctx)
+	}, s.lateTopic())
+}
+
+// publishNew publishes the changes that are not published. The caller has publishing.
+func (s *Store) publishNew(ctx context.Context) (err error) {
+	s.late.Store(false) // a change from now on may be missed
+	defer func() {
+		if err != nil {
+			s.late.Store(true)
+		}
+	}()
 	book, err := os.Open(s.path(catalogueName))
 	if notExist(err) {
 		return nil

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -96,6 +97,38 @@ func TestChangesArePublishedLater(t *testing.T) {
 			t.Errorf("after the next start: %q", ids(got))
 		}
 	})
+}
+
+// A change that could not be published is published without another change or a look into the history.
+func TestChangesArePublishedWhenTheStoreIsBack(t *testing.T) {
+	s := storetest.Open(t, storetest.Database(t))
+	a, b := replicas(t, s, Limits{})
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	done := make(chan struct{})
+	go func() { defer close(done); a.s.Work(ctx) }()
+	defer func() { stop(); <-done }()
+	a.write("f", "zero")
+	rename := func(from, to string) {
+		t.Helper()
+		if err := s.Update(t.Context(), func(t *store.Tx) error {
+			_, err := t.Exec(`ALTER TABLE ` + from + ` RENAME TO ` + to)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename("file_change", "file_change_away")
+	r := a.change("f", "one", time.Now())
+	rename("file_change_away", "file_change")
+	for len(b.past("")) == 0 {
+		if ctx.Err() != nil {
+			t.Fatal("it is not published")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := b.past(""); got[0].ID != r.ID || b.old(got[0].Files[0].Before) != "zero" {
+		t.Errorf("published: %q", ids(got))
+	}
 }
 
 // Without the store a server makes changes, and has its own history.
