@@ -44,7 +44,7 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	plain := settings("")
 	token := regexp.MustCompile(`mcpt_\w+`).FindString(finish(t, apart(path, "token", "create", "--name", "ann", "--profile",
-		"full", "--user", "ann", "--config", plain, "--data", dirs[0])))
+		"full", "--user", "ann", "--agent", "lead", "--config", plain, "--data", dirs[0])))
 	finish(t, apart(path, "secrets", "set", "deploy", "--from-file", kek+".value", "--config", plain, "--data", dirs[0]))
 	if list := finish(t, apart(path, "secrets", "list", "--config", plain, "--data", dirs[1])); !strings.Contains(list, "deploy") {
 		t.Errorf("the secrets on the other machine are %s", list)
@@ -111,6 +111,30 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	has("job", call(a, "cron", is(`{"action":"add","name":"later","every":"1h","tool":"datetime"}`)), "later")
 	has("job", call(b, "cron", is(`{"action":"list"}`)), "later")
 
+	handle := regexp.MustCompile(`\br_[a-z2-7]{26}\b`).FindString(call(a, "exec", is(`{"command":"seq -f 'line %g of a long result' 100000"}`)))
+	has("result", call(b, "read_result", map[string]any{"id": handle, "tail": 3}), "line 100000 of a long result")
+
+	change := latest(t, call(a, "history", is(`{"path":"notes.txt","limit":1}`)))
+	has("today", finish(t, apart(path, "today", "--diff", "--config", plain, "--data", dirs[1])), "notes.txt", change,
+		"-changed by a person", "+mine")
+	has("undo", finish(t, apart(path, "undo", change, "--yes", "--config", plain, "--data", dirs[1])), "Undone")
+	has("undo", call(b, "undo", map[string]any{"change": latest(t, call(a, "history", is(`{"path":"notes.txt","limit":1}`)))}), "notes.txt")
+	has("undo", call(a, "read_file", is(`{"path":"notes.txt"}`)), "mine")
+
+	finish(t, apart(path, "teams", "create", "crew", "--lead", "lead", "--config", plain, "--data", dirs[0]))
+	has("board", call(a, "team_tasks", is(`{"action":"create","title":"Paint the shed"}`)), "Paint the shed")
+	has("board", call(b, "team_tasks", is(`{"action":"list"}`)), "Paint the shed")
+
+	if err := os.WriteFile(filepath.Join(work, "plan.csv"), []byte("word\npaint\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range on {
+		has("document", call(w, "read_document", is(`{"path":"plan.csv"}`)), "paint")
+	}
+	if readings := count(t, dsn, "SELECT count(*) FROM kept WHERE noun = 'cache:reading'"); readings != 1 {
+		t.Errorf("%d readings of the document are kept, want that of the first server", readings)
+	}
+
 	session := a.open(t)
 	if status, body := b.in(t, session, token, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 200 || !strings.Contains(body, "read_file") {
 		t.Errorf("a session of the other server: %d %.200s", status, body)
@@ -134,6 +158,26 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	if status, body := b.in(t, session, token, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`); status != 200 {
 		t.Errorf("after the end of the other server: %d %.200s", status, body)
 	}
+}
+
+// latest returns the id of the latest change in the answer of history.
+func latest(t *testing.T, history string) string {
+	t.Helper()
+	id := regexp.MustCompile(`(?m)^[a-z2-7]{8}\b`).FindString(history)
+	if id == "" {
+		t.Fatalf("no change in %q", history)
+	}
+	return id
+}
+
+// count returns the number that a statement returns.
+func count(t *testing.T, dsn, statement string) (n int) {
+	t.Helper()
+	s := storetest.Open(t, dsn)
+	if err := s.Row(t.Context(), statement, nil, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // open opens a session of revision 2025-11-25, and returns its id.

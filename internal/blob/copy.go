@@ -42,11 +42,12 @@ func (s Stored) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// Each calls yield with all blobs that rows refer to, until it returns an error.
+// Each calls yield with all blobs that rows refer to, without those of caches, until it returns an error.
 func (b *Blobs) Each(ctx context.Context, yield func(Stored) error) error {
 	for after := ""; ; {
 		list, err := store.Select(ctx, b.o.Store,
-			`SELECT blob, max(size) FROM kept WHERE blob > $1 GROUP BY blob ORDER BY blob LIMIT $2`, []any{after, listed},
+			`SELECT blob, max(size) FROM kept WHERE blob > $1 AND noun NOT LIKE '`+Cache+`%'
+			GROUP BY blob ORDER BY blob LIMIT $2`, []any{after, listed},
 			func(scan store.Scan) (s Stored, err error) {
 				err = scan(&s.Name, &s.size)
 				s.place, s.ctx = b.o.Place, ctx
@@ -71,7 +72,7 @@ func (b *Blobs) Each(ctx context.Context, yield func(Stored) error) error {
 	}
 }
 
-// CopyTo copies all blobs that rows refer to into the place of another store, unless the place is the same. It returns
+// CopyTo copies the blobs of [Blobs.Each] into the place of another store, unless the place is the same. It returns
 // their number.
 func (b *Blobs) CopyTo(ctx context.Context, to *Blobs) (n int, err error) {
 	if b.o.Place.String() == to.o.Place.String() {

@@ -32,6 +32,9 @@ type Limits struct {
 	Used bool
 }
 
+// Cache begins the nouns of shelves whose contents are made again when they are lost. Copies and backups leave them out.
+const Cache = "cache:"
+
 // NewShelf returns the shelf of a noun. It reads and writes nothing.
 func (b *Blobs) NewShelf(noun string, l Limits) *Shelf {
 	s := &Shelf{blobs: b, noun: noun, limits: l}

@@ -30,8 +30,8 @@ func newCache(b *blob.Blobs) cache {
 		return cache{}
 	}
 	return cache{
-		b.NewShelf("reading", blob.Limits{Item: maxCachedFile, All: maxCached, Age: maxReadingsAge, Used: true}),
-		b.NewShelf("download", blob.Limits{All: maxCached, Age: maxDownloadAge}),
+		b.NewShelf(blob.Cache+"reading", blob.Limits{Item: maxCachedFile, All: maxCached, Age: maxReadingsAge, Used: true}),
+		b.NewShelf(blob.Cache+"download", blob.Limits{All: maxCached, Age: maxDownloadAge}),
 	}
 }
 
