@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -208,7 +209,9 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 		return a, res, tool.Errorf(tool.Refused, "a call of %s cannot make another one", a.tool.Spec.Name).
 			Try("do it in this one")
 	}
-	ctx = tool.With(ctx, c.running(a.tool, sealed, idle))
+	running := c.running(a.tool, sealed, idle)
+	ctx = tool.With(ctx, running)
+	defer func() { res, err = c.atEnd(ctx, running.Ends, res, err) }()
 	plan, err := c.decide(ctx, &a, bound, sealed)
 	if err != nil {
 		return a, res, err
@@ -403,12 +406,33 @@ func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool),
 func (c *call) running(t tool.Tool, sealed callState, idle func()) *tool.Running {
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report,
 		Status: c.status, Idle: idle,
-		Tasks: c.Tasks, Apps: c.Apps, Can: c.Can, Grant: c.grant,
+		Tasks: c.Tasks, Apps: c.Apps, Can: c.Can, Grant: c.grant, Ends: new(tool.Ends),
 		Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}
 	return running
+}
+
+// atEnd does what must be done when the tool has run, and returns the result of the call: that of the tool with notes, or an
+// error if something could not be done. The error of the tool comes first.
+func (c *call) atEnd(ctx context.Context, ends *tool.Ends, res tool.Result, err error) (tool.Result, error) {
+	notes, failed := ends.Do(ctx)
+	switch {
+	case failed != nil && err != nil:
+		return res, errors.Join(err, failed)
+	case failed != nil:
+		return tool.Result{}, failed
+	}
+	if known, ok := err.(*tool.Error); ok && len(notes) > 0 { // one that wraps it has another meaning
+		noted := *known
+		noted.What = strings.Join(append([]string{known.What}, notes...), "; ")
+		return res, &noted
+	}
+	for _, note := range notes {
+		res = res.Add(tool.Part{Text: note})
+	}
+	return res, err
 }
 
 // run executes the plan. The context of the tool ends with the call, and at the

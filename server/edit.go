@@ -181,7 +181,13 @@ func (c *call) propose(ctx context.Context) (q approvals.Call, form callForm, er
 	}
 	p := proposal{tool: t, args: bound.JSON()}
 	p.digest = sum(t.Spec.Name, p.args)
-	if p.plan, err = bound.Prepare(tool.With(ctx, c.running(t, callState{}, func() {}))); err != nil {
+	running := c.running(t, callState{}, func() {})
+	defer func() {
+		if _, failed := running.Ends.Do(ctx); err == nil {
+			err = failed
+		}
+	}()
+	if p.plan, err = bound.Prepare(tool.With(ctx, running)); err != nil {
 		return q, form, err
 	}
 	if c.now.verdictOn(c.Access, t.Spec.Name, p.plan.Risk) == policy.Deny {

@@ -151,7 +151,13 @@ func (c *call) queryLibrary(ctx context.Context, q LibraryRequest) (a attempt, f
 	if a.tool, a.verdict, a.found, err = c.permit(q); err != nil {
 		return a, found, err
 	}
-	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id})
+	ends := new(tool.Ends)
+	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Ends: ends})
+	defer func() {
+		if _, failed := ends.Do(ctx); err == nil {
+			err = failed
+		}
+	}()
 	err = limited(ctx, c.now.Limits.Timeout, "it", func(ctx context.Context) (err error) {
 		found, err = c.callLibrary(ctx, q)
 		return err

@@ -13,14 +13,16 @@ import (
 type RemoteCall struct {
 	Caller tool.Caller
 	Tool   string
-	Call   string // its id in the audit log
+	Call   string     // its id in the audit log
+	Script string     // the call that makes it while it runs; "" for none
+	Grant  tool.Grant // the rights of the call, for work that outlasts it
 	Args   json.RawMessage
 	Risk   tool.Risk `json:"-"` // that was decided about; used by RunRemote
 	Basis  string    // digest of the facts that were approved; "" for none
 }
 
 // remote binds and prepares a call of another replica. The context that it returns is the one to run it in.
-func (s *Server) remote(ctx context.Context, r RemoteCall) (context.Context, tool.Tool, tool.Plan, error) {
+func (s *Server) remote(ctx context.Context, r RemoteCall, ends *tool.Ends) (context.Context, tool.Tool, tool.Plan, error) {
 	now := s.settings()
 	t, ok := now.tools.Lookup(r.Tool)
 	if !ok {
@@ -30,16 +32,23 @@ func (s *Server) remote(ctx context.Context, r RemoteCall) (context.Context, too
 	if err != nil {
 		return ctx, t, tool.Plan{}, err
 	}
-	ctx = tool.With(ctx, &tool.Running{Caller: r.Caller, Tool: t.Spec.Name, Call: r.Call})
+	ctx = tool.With(ctx, &tool.Running{
+		Caller: r.Caller, Tool: t.Spec.Name, Call: r.Call, Script: r.Script, Ends: ends,
+		Grant: func() tool.Grant { return r.Grant },
+	})
 	plan, err := bound.Prepare(ctx)
 	return ctx, t, plan, err
 }
 
 // PrepareRemote returns the plan of a call of another replica, and the facts that an approval depends on.
 func (s *Server) PrepareRemote(ctx context.Context, r RemoteCall) (plan tool.Plan, facts tool.Facts, err error) {
-	ctx, _, plan, err = s.remote(ctx, r)
+	ends := new(tool.Ends)
+	ctx, _, plan, err = s.remote(ctx, r, ends)
 	if err == nil && plan.Facts != nil {
 		facts, err = plan.Facts(ctx)
+	}
+	if _, failed := ends.Do(ctx); err == nil {
+		err = failed
 	}
 	return plan, facts, err
 }
@@ -51,7 +60,9 @@ func (s *Server) RunRemote(ctx context.Context, r RemoteCall) (res tool.Result, 
 			res, err = tool.Result{}, s.panicked(r.Tool, p)
 		}
 	}()
-	ctx, t, plan, err := s.remote(ctx, r)
+	c, ends := s.newCall(Request{Access: Access{Caller: r.Caller}, Tool: r.Tool}, ""), new(tool.Ends)
+	defer func() { res, err = c.atEnd(ctx, ends, res, err) }()
+	ctx, t, plan, err := s.remote(ctx, r, ends)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -66,7 +77,6 @@ func (s *Server) RunRemote(ctx context.Context, r RemoteCall) (res tool.Result, 
 	if changed {
 		return tool.Result{}, tool.Errorf(tool.Conflict, "what the call would do has changed meanwhile").Try("make it again")
 	}
-	c := s.newCall(Request{Access: Access{Caller: r.Caller}, Tool: r.Tool}, "")
 	if res, err = c.run(ctx, t, plan); err != nil {
 		return tool.Result{}, err
 	}
@@ -77,7 +87,9 @@ func (s *Server) RunRemote(ctx context.Context, r RemoteCall) (res tool.Result, 
 // prepare returns the plan of a call, here or on the replica that has what the call is about.
 func (c *call) prepare(ctx context.Context, t tool.Tool, bound tool.Call) (tool.Plan, error) {
 	if elsewhere := c.server.Elsewhere; elsewhere != nil {
-		if plan, there, err := elsewhere(ctx, RemoteCall{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Args: bound.JSON()}); there {
+		if plan, there, err := elsewhere(ctx, RemoteCall{
+			Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Grant: c.grant(), Args: bound.JSON(),
+		}); there {
 			if err != nil && plan.Risk == 0 {
 				plan.Risk = t.Spec.Risk // it is decided about all the same
 			}

@@ -126,6 +126,8 @@ type Running struct {
 	// Grant returns the rights of the call, for work that outlasts it. It is nil outside of a
 	// server.
 	Grant func() Grant
+	// Ends are what is done when the tool has run; see AtEnd. Nil outside of a server.
+	Ends *Ends
 }
 
 // Idle says that the running call only waits from now on, for a person, another session or
