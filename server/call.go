@@ -429,6 +429,9 @@ func (c *call) atEnd(ctx context.Context, ends *tool.Ends, res tool.Result, err 
 		noted.What = strings.Join(append([]string{known.What}, notes...), "; ")
 		return res, &noted
 	}
+	if len(notes) > 0 {
+		res = withText(res)
+	}
 	for _, note := range notes {
 		res = res.Add(tool.Part{Text: note})
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,8 +51,13 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 		t.Errorf("the secrets on the other machine are %s", list)
 	}
 	var on []*wire
+	managed := "mcpt_" + strings.Repeat("managed7", 4)
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(managed)))
 	for _, dir := range dirs {
-		file := settings("server: {internal: '" + freeAddress(t) + "'}\nscrub: {values: ['secret:deploy']}\n")
+		base := t.TempDir()
+		file := settings("server: {internal: '" + freeAddress(t) + "'}\nscrub: {values: ['secret:deploy']}\n" +
+			"workspace: {managed: '" + base + "'}\nconnections: {tokens: {eve: {hash: " + hash + ", profiles: [full], user: eve, " +
+			"workspace: '" + filepath.Join(base, "eve") + "'}}}\n")
 		w, err := dialWire(apart(path, "serve", "--http", "127.0.0.1:0", "--config", file, "--data", dir, "--workspace", work,
 			"--autonomy", "full", "--sandbox", "host"), token)
 		if err != nil {
@@ -108,6 +114,12 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	has("browser", call(a, "browser", is(`{"action":"open","url":"page.html"}`)), "Hello from a page")
 	has("browser", call(b, "browser", is(`{"action":"snapshot"}`)), "Hello from a page")
 
+	onManaged := func(w *wire) *wire { other := *w; other.token = managed; return &other }
+	has("managed workspace", call(onManaged(a), "write_file", is(`{"path":"made/on-a.txt","content":"managed"}`)), "created")
+	has("managed workspace", call(onManaged(b), "read_file", is(`{"path":"made/on-a.txt"}`)), "managed")
+	has("managed workspace", call(onManaged(b), "exec", is(`{"command":"echo on b >> made/on-a.txt"}`)), "no output")
+	has("managed workspace", call(onManaged(a), "read_file", is(`{"path":"made/on-a.txt"}`)), "managedon b")
+
 	has("job", call(a, "cron", is(`{"action":"add","name":"later","every":"1h","tool":"datetime"}`)), "later")
 	has("job", call(b, "cron", is(`{"action":"list"}`)), "later")
 
@@ -154,6 +166,7 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	}
 
 	a.kill()
+	has("managed workspace", call(onManaged(b), "read_file", is(`{"path":"made/on-a.txt"}`)), "managedon b")
 	has("its server was killed", call(b, "process", map[string]any{"action": "poll", "id": id}), "the server", "ended")
 	if status, body := b.in(t, session, token, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`); status != 200 {
 		t.Errorf("after the end of the other server: %d %.200s", status, body)

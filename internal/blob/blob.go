@@ -125,27 +125,12 @@ func Day(at time.Time) string { return strconv.FormatInt(at.Unix()/int64(dayDura
 // run several times. own makes a blob that is not shared with an equal content, and can be removed with its row.
 func (b *Blobs) Put(ctx context.Context, owner string, r io.Reader, max int64, own bool,
 	record func(*store.Tx, Ref) error) (Ref, error) {
-	s, err := b.spool(r, min(max, b.o.Place.Max()))
+	ref, content, discard, err := b.ready(ctx, owner, r, max, own)
 	if err != nil {
 		return Ref{}, err
 	}
-	defer s.discard()
-	ref := Ref{Digest: s.digest, Size: s.Size}
-	ref.Name = strings.Join([]string{Day(b.o.Now()), Owner(owner), s.digest}, "/")
-	if own {
-		ref.Name += ownMark + strings.ToLower(rand.Text())
-	}
-	content := s.Content
-	sealed, err := b.seal(ctx, ref.Name, s.Content)
-	if err != nil {
-		return Ref{}, err
-	}
-	if sealed != nil {
-		defer sealed.discard()
-		ref.Name += sealedMark + strconv.Itoa(sealed.overhead)
-		content = sealed.Content
-	}
-	if db, ok := b.o.Place.(*Database); ok && db.store == b.o.Store {
+	defer discard()
+	if b.shareTransactions() {
 		return ref, b.o.Store.Update(ctx, func(t *store.Tx) error {
 			if err := putRows(t, ref.Name, content); err != nil {
 				return err
@@ -157,6 +142,117 @@ func (b *Blobs) Put(ctx context.Context, owner string, r io.Reader, max int64, o
 		return Ref{}, logFailure(b.o.Log, err)
 	}
 	return ref, b.o.Store.Update(ctx, func(t *store.Tx) error { return record(t, ref) })
+}
+
+// shareTransactions reports whether the bytes are stored in the transactions of the store.
+func (b *Blobs) shareTransactions() bool {
+	db, ok := b.o.Place.(*Database)
+	return ok && db.store == b.o.Store
+}
+
+// ready reads r, and returns the blob and its content as it is stored. discard removes temporary files.
+func (b *Blobs) ready(ctx context.Context, owner string, r io.Reader, max int64, own bool) (
+	ref Ref, content Content, discard func(), err error) {
+	s, err := b.spool(r, min(max, b.o.Place.Max()))
+	if err != nil {
+		return ref, content, nil, err
+	}
+	ref = Ref{Digest: s.digest, Size: s.Size}
+	ref.Name = strings.Join([]string{Day(b.o.Now()), Owner(owner), s.digest}, "/")
+	if own {
+		ref.Name += ownMark + strings.ToLower(rand.Text())
+	}
+	sealed, err := b.seal(ctx, ref.Name, s.Content)
+	if err != nil {
+		s.discard()
+		return ref, content, nil, err
+	}
+	if sealed == nil {
+		return ref, s.Content, s.discard, nil
+	}
+	ref.Name += sealedMark + strconv.Itoa(sealed.overhead)
+	return ref, sealed.Content, func() { sealed.discard(); s.discard() }, nil
+}
+
+// The bounds of what PutAll stores at once.
+const (
+	groupCount = 64
+	groupBytes = 8 << 20
+	groupPuts  = 8 // at the same time, in other places than the database
+)
+
+// PutAll stores contents that are shared with equal ones of the owner, and then calls record in a transaction, which may
+// run several times. next returns the contents one after the other, and io.EOF after the last; put gets the blob of each.
+func (b *Blobs) PutAll(ctx context.Context, owner string, next func() (io.ReadCloser, error), put func(Ref) error,
+	record func(*store.Tx) error) error {
+	type one struct {
+		name    string
+		content Content
+		discard func()
+	}
+	var group []one
+	clear := func() {
+		for _, g := range group {
+			g.discard()
+		}
+		group = nil
+	}
+	defer func() { clear() }()
+	flush := func(record func(*store.Tx) error) error {
+		defer clear()
+		if b.shareTransactions() {
+			return b.o.Store.Update(ctx, func(t *store.Tx) error {
+				for _, g := range group {
+					if err := putRows(t, g.name, g.content); err != nil {
+						return err
+					}
+				}
+				return record(t)
+			})
+		}
+		errs := make([]error, len(group))
+		var putting sync.WaitGroup
+		slots := make(chan struct{}, groupPuts)
+		for i, g := range group {
+			slots <- struct{}{}
+			putting.Go(func() {
+				errs[i] = b.o.Place.Put(ctx, g.name, g.content)
+				<-slots
+			})
+		}
+		putting.Wait()
+		return logFailure(b.o.Log, errors.Join(errs...))
+	}
+	none := func(*store.Tx) error { return nil }
+	var bytes int64
+	for {
+		r, err := next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if len(group) == groupCount || bytes >= groupBytes {
+			if err := flush(none); err != nil {
+				return errors.Join(err, r.Close())
+			}
+			bytes = 0
+		}
+		ref, content, discard, err := b.ready(ctx, owner, r, b.o.Place.Max(), false)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+		group = append(group, one{ref.Name, content, discard})
+		bytes += ref.Size
+		if err := put(ref); err != nil {
+			return err
+		}
+	}
+	if err := flush(record); err != nil || b.shareTransactions() {
+		return err
+	}
+	return b.o.Store.Update(ctx, record)
 }
 
 // ownMark is in the name of a blob to which one row refers.

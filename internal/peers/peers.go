@@ -232,6 +232,24 @@ func (p *Peers) Where(ctx context.Context, kind, owner, name string) (at Peer, f
 	return list[0], true, nil
 }
 
+// Find returns the replica with an id; found is false if there is none.
+func (p *Peers) Find(ctx context.Context, id string) (at Peer, found bool, err error) {
+	alive := 0
+	err = p.o.Store.Row(ctx, `SELECT id, name, address, secret, CASE WHEN lease > {{now}} THEN 1 ELSE 0 END FROM replica
+		WHERE id = $1`, []any{id}, &at.ID, &at.Name, &at.Address, &at.sealed, &alive)
+	if errors.Is(err, store.ErrNotFound) {
+		return Peer{}, false, nil
+	}
+	at.Alive = alive != 0
+	return at, err == nil, err
+}
+
+// ID returns the id of this run of the replica.
+func (p *Peers) ID() string { return p.id }
+
+// Name returns the name of the machine of this replica.
+func (p *Peers) Name() string { return p.o.Name }
+
 // A Sign is the last sign of life of a replica.
 type Sign struct {
 	Name, Address string

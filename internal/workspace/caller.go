@@ -46,6 +46,9 @@ func (w *Workspace) viewFor(ctx context.Context) (*callerView, error) {
 		return nil, tool.Errorf(tool.Unavailable, "this caller has no workspace, so it has no files").
 			Try("continue without files, or start the server with --workspace DIR")
 	}
+	if err := w.o.Managed.Use(ctx, w.Home(s.caller)); err != nil {
+		return nil, err
+	}
 	var err error
 	if s.home, err = s.openHome(filepath.Clean(dir)); err == nil && s.home.forbidden {
 		err = errors.New("the workspace is part of the data directory")

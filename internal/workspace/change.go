@@ -226,7 +226,11 @@ func (a *attempt) apply(ctx context.Context, c *history.Change, changes []Change
 	}
 	for i, s := range done {
 		receipt.Files[i].Stamp = s.newStamp(receipt.Files[i])
-		a.w.noteChanged(s.mount, append(s.links, s.name))
+		names := append(s.links, s.name)
+		a.w.noteChanged(s.mount, names)
+		if s.mount.home && s.source == nil {
+			a.w.o.Managed.Changed(ctx, s.mount.path, names)
+		}
 	}
 	return receipt, nil
 }

@@ -76,6 +76,9 @@ func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func
 // it reads the directories for Layout, and copies the files for Checkpoint. A command that
 // comes before the end waits for the rest. It does nothing for a workspace that is prepared.
 func (w *Workspace) Prepare(c tool.Caller) {
+	if _, managed := w.o.Managed.Name(w.Home(c)); managed {
+		return // a session that begins does not move a workspace
+	}
 	ctx := tool.With(w.closing, &tool.Running{Caller: c})
 	s, err := w.viewFor(ctx)
 	if err != nil {

@@ -13,6 +13,9 @@ type Settings struct {
 	Deny         []string                `yaml:"deny" form:"glob"`
 	Protect      []string                `yaml:"protect" form:"glob"`
 	HardLinks    HardLinks               `yaml:"hard_links" restart:"true" default:"inside" enum:"inside,allow"`
+	Managed      string                  `yaml:"managed" form:"path" restart:"true"`
+	UserBytes    config.Size             `yaml:"managed_user_bytes" restart:"true" default:"2GiB" min:"1MiB" max:"16TiB"`
+	TeamBytes    config.Size             `yaml:"managed_team_bytes" restart:"true" default:"20GiB" min:"1MiB" max:"256TiB"`
 	HistoryBytes config.Size             `yaml:"history_bytes" restart:"true" default:"1GiB" min:"1MiB" max:"16TiB"`
 }
 

@@ -21,7 +21,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/managed"
 )
 
 // PerCaller selects whether callers with the same workspace share its files.
@@ -64,6 +66,7 @@ type Options struct {
 	History   history.Limits
 	Shared    *history.Shared // the history of all servers on the store; nil: this data directory has its own
 	Routes    []Route         // files that are not on disk
+	Managed   *managed.Trees  // workspaces whose files are in the store; nil: none are
 	// IndexMemory is the memory in bytes for search indexes; 0 disables them.
 	IndexMemory int64
 	Log         *slog.Logger // nil discards
@@ -136,6 +139,41 @@ func checkRoots(roots []ExtraRoot) error {
 		seen[r.Name] = true
 	}
 	return nil
+}
+
+// Home returns the path of a caller's workspace, which need not exist, or "".
+func (w *Workspace) Home(c tool.Caller) string {
+	if !filepath.IsAbs(c.Workspace) {
+		return ""
+	}
+	dir := filepath.Clean(c.Workspace)
+	switch w.o.PerCaller {
+	case Agent:
+		return filepath.Join(dir, callerDirName(c.Agent))
+	case User:
+		return filepath.Join(dir, callerDirName(c.Agent), callerDirName(c.User))
+	}
+	return dir
+}
+
+// Starting is called before each command of the running call, which may change any file of the caller's workspace.
+func (w *Workspace) Starting(ctx context.Context) error {
+	home := w.Home(tool.CallerFrom(ctx))
+	if home == "" {
+		return nil
+	}
+	err := w.o.Managed.Use(ctx, home)
+	if err == nil {
+		w.o.Managed.Commands(ctx, home)
+	}
+	return err
+}
+
+// StoreEnded makes the running call end after what ended commands have changed in the caller's workspace is stored.
+func (w *Workspace) StoreEnded(ctx context.Context) {
+	if home := w.Home(tool.CallerFrom(ctx)); home != "" {
+		w.o.Managed.Settle(ctx, home)
+	}
 }
 
 // pastLinks returns a path without symbolic links, also if the file does not exist.

@@ -51,6 +51,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/managed"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -126,8 +127,9 @@ type App struct {
 	web          *access.Access
 	drawing      *browser.Browsers // draws diagrams
 	browsers     *browser.Browsers
-	peers        *peers.Peers // other replicas; nil if there can be none
-	noMedia      []string     // tools that lack a program
+	peers        *peers.Peers   // other replicas; nil if there can be none
+	noMedia      []string       // tools that lack a program
+	trees        *managed.Trees // managed workspaces; nil: none are
 	blobs        *blob.Blobs
 	sweepBlobs   *jobs.Queue
 	results      *results.Store

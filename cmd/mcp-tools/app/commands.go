@@ -111,7 +111,7 @@ func (a *App) openCommands(context.Context) error {
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
 			Temp: int64(c.Sandbox.Temp),
 		},
-		Kept: a.hold(heldProcess), Dropped: a.release(heldProcess),
+		Kept: a.hold(heldProcess), Dropped: a.release(heldProcess), Ended: a.filesSettle(), Looked: a.files.StoreEnded, Starting: a.files.Starting,
 		Elevated: c.Sandbox.Elevated, Leaving: a.places.Drained,
 		Limit: commands.Limit{Max: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
 	})

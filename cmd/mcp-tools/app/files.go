@@ -49,6 +49,10 @@ func (a *App) openFiles(context.Context) error {
 	if a.store.Engine() == "postgres" { // otherwise all processes on the store have the data directory
 		o.Shared = history.NewShared(a.blobs, o.History)
 	}
+	if err := a.openManaged(); err != nil {
+		return err
+	}
+	o.Managed = a.trees
 	if a.files, err = workspace.New(o); err != nil {
 		return err
 	}

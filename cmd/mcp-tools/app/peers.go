@@ -66,11 +66,13 @@ func (a *App) release(kind string) func(owner, name string) {
 	return func(owner, name string) { a.peers.ReleaseSoon(kind, owner, name) }
 }
 
-// A forwarded is a call that is prepared, and then run, by another replica.
+// A forwarded is a call that is prepared, and then run, by another replica, or the wish for a workspace.
 type forwarded struct {
-	Run  bool
-	Risk uint8
-	Call server.RemoteCall
+	Run       bool
+	Risk      uint8
+	Call      server.RemoteCall
+	Workspace string `json:",omitempty"` // the name of the caller's managed workspace; its directory may be elsewhere
+	GiveUp    string `json:",omitempty"` // the name of a managed workspace
 }
 
 // A reply is the answer: a plan or a result, or an error.
@@ -95,9 +97,15 @@ func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 	var r reply
 	err := json.Unmarshal(request, &f)
 	f.Call.Risk = tool.Risk(f.Risk)
+	if f.Workspace != "" && a.trees != nil {
+		f.Call.Caller.Workspace = a.trees.Dir(f.Workspace)
+		f.Call.Grant.Caller.Workspace = f.Call.Caller.Workspace
+	}
 	switch {
 	case err != nil:
-	case f.Call.Tool != "process" && f.Call.Tool != "browser":
+	case f.GiveUp != "":
+		a.trees.GiveUp(ctx, f.GiveUp)
+	case f.Call.Tool != "process" && f.Call.Tool != "browser" && !a.worksOnFiles(f.Call.Tool):
 		err = tool.Errorf(tool.Refused, "calls of %q are not forwarded", f.Call.Tool).
 			Try("call the server directly")
 	case f.Run:
@@ -132,7 +140,7 @@ func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 func (a *App) elsewhere(ctx context.Context, call server.RemoteCall) (_ tool.Plan, there bool, err error) {
 	at, what, found := a.whereIs(ctx, call)
 	if !found {
-		return tool.Plan{}, false, nil
+		return a.whereFilesAre(ctx, call)
 	}
 	switch {
 	case !at.Alive && call.Tool == "browser":
@@ -144,14 +152,20 @@ func (a *App) elsewhere(ctx context.Context, call server.RemoteCall) (_ tool.Pla
 		return tool.Plan{}, true, tool.Errorf(tool.Unavailable, "%s is on the server %q, which this one cannot reach", what,
 			at.Name).Try("try again, which may reach the other server; the operator can set server.internal")
 	}
-	var r reply
-	if r, err = a.forward(ctx, at, forwarded{Call: call}); err != nil {
-		return tool.Plan{}, true, err
+	p, err := a.planAt(ctx, at, call)
+	return p, true, err
+}
+
+// planAt returns the plan of a call that another replica prepares and runs.
+func (a *App) planAt(ctx context.Context, at peers.Peer, call server.RemoteCall) (p tool.Plan, err error) {
+	r, err := a.forward(ctx, at, forwarded{Call: call})
+	if err != nil {
+		return p, err
 	}
 	if r.Plan == nil {
-		return tool.Plan{}, true, errors.New("the other server sent no plan")
+		return p, errors.New("the other server sent no plan")
 	}
-	p := tool.Plan{Risk: tool.Risk(r.Plan.Risk), Why: r.Plan.Why, Ask: r.Plan.Ask, Kept: r.Plan.Kept, Once: r.Plan.Once}
+	p = tool.Plan{Risk: tool.Risk(r.Plan.Risk), Why: r.Plan.Why, Ask: r.Plan.Ask, Kept: r.Plan.Kept, Once: r.Plan.Once}
 	call.Risk = p.Risk
 	if r.Plan.HasFacts {
 		call.Basis = r.Plan.Facts.Basis()
@@ -174,7 +188,7 @@ func (a *App) elsewhere(ctx context.Context, call server.RemoteCall) (_ tool.Pla
 		}
 		return *done.Result, nil
 	}
-	return p, true, nil
+	return p, nil
 }
 
 // elsewhereIf returns elsewhere, or nil if there can be no other replicas.
@@ -221,6 +235,9 @@ func (a *App) whereIs(ctx context.Context, call server.RemoteCall) (at peers.Pee
 // forward asks another replica, and returns its answer or the error for the model.
 func (a *App) forward(ctx context.Context, at peers.Peer, f forwarded) (r reply, err error) {
 	f.Risk, f.Call.Risk = uint8(f.Call.Risk), 0 // as a number
+	if name, managed := a.trees.Name(f.Call.Caller.Workspace); managed {
+		f.Workspace = name
+	}
 	request, err := json.Marshal(f)
 	if err != nil {
 		return r, err

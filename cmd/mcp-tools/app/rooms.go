@@ -211,6 +211,12 @@ func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Sha
 		return done, err
 	}
 	o.Deny, o.Protect = keptNames(loaded.Config.Workspace)
+	if base := loaded.Config.Workspace.Managed; base != "" && slices.ContainsFunc(r.Files, func(f history.FileRecord) bool {
+		return isWithin(string(f.Root), realPath(base))
+	}) {
+		return done, tool.Errorf(tool.Unavailable, "the files of a managed workspace are changed by calls only").
+			Try("ask the agent to undo the change %q", r.ID)
+	}
 	caller := tool.Caller{}
 	caller.Agent, caller.User, _ = strings.Cut(r.By, "/")
 	for _, f := range r.Files {

@@ -77,9 +77,15 @@ type Options struct {
 	// Kept is called when a process was left to a caller, and Dropped when it was removed, with the principal and the id.
 	// Dropped must not block. nil: nobody has to know.
 	Kept, Dropped func(principal, id string)
-	Elevated      bool   // callers may ask for commands on the host
-	Spool         string // a directory for output that only the server may write to
-	Caches        string // a directory for the caches of each caller's commands; "" for none
+	// Ended is called when a process that was left to a caller, or its last descendant, has ended, before others see that.
+	// It must not block. Looked is called when a running call looks at processes that were left. nil: nobody has to know.
+	Ended  func(tool.Caller)
+	Looked func(context.Context)
+	// Starting is called before each command of a call, and its error is that of the command. nil: nothing is to be done.
+	Starting func(context.Context) error
+	Elevated bool   // callers may ask for commands on the host
+	Spool    string // a directory for output that only the server may write to
+	Caches   string // a directory for the caches of each caller's commands; "" for none
 	// GitConfig returns a file with settings of git for commands, such as the user's
 	// name; "" or nil for none.
 	GitConfig func(tool.Caller) string

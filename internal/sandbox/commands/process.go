@@ -127,11 +127,25 @@ func (p *process) Gone(err error) {
 	if !ended {
 		p.finish(state)
 	}
+	p.tellEnd()
 	p.c.removeRunning(p, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.over)
 	p.wake()
+}
+
+// tellEnd calls Ended for a process that was left to a caller.
+func (p *process) tellEnd() {
+	if p.c.o.Ended == nil {
+		return
+	}
+	p.c.mu.Lock()
+	left := p.left
+	p.c.mu.Unlock()
+	if left {
+		p.c.o.Ended(p.grant.Caller)
+	}
 }
 
 // finish sets the final status, after the watcher has passed on all output.
@@ -140,6 +154,7 @@ func (p *process) finish(state sandbox.State) {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
+	p.tellEnd()
 	tell := func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

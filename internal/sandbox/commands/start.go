@@ -36,6 +36,11 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	if err := check(cmd); err != nil {
 		return nil, err
 	}
+	if c.o.Starting != nil {
+		if err := c.o.Starting(ctx); err != nil {
+			return nil, err
+		}
+	}
 	target, err := c.target(ctx, cmd.Dir, cmd.At.Elevated, true)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ func (p *process) sees(caller tool.Caller) bool {
 // Process returns a process that was left to the caller. The process of another
 // caller is not found.
 func (c *Commands) Process(ctx context.Context, id string) (sandbox.Process, error) {
+	c.looked(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.kept[id]
@@ -49,8 +50,27 @@ func (c *Commands) Process(ctx context.Context, id string) (sandbox.Process, err
 	return p, nil
 }
 
+func (c *Commands) looked(ctx context.Context) {
+	if c.o.Looked != nil {
+		c.o.Looked(ctx)
+	}
+}
+
+// Callers calls yield with the callers of all commands that run.
+func (c *Commands) Callers(yield func(tool.Caller) bool) {
+	c.mu.Lock()
+	running := slices.Collect(maps.Keys(c.running))
+	c.mu.Unlock()
+	for _, p := range running {
+		if !yield(p.grant.Caller) {
+			return
+		}
+	}
+}
+
 // Processes returns the processes that were left to the caller, the oldest first.
 func (c *Commands) Processes(ctx context.Context) ([]sandbox.Process, error) {
+	c.looked(ctx)
 	caller := tool.CallerFrom(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()

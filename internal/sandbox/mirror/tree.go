@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -83,7 +84,9 @@ type memory struct {
 type tree struct {
 	places []place
 	known  map[string]memory
-	all    bool // changes looks at places that commands cannot change too
+	all    bool     // changes looks at places that commands cannot change too
+	raw    bool     // names that are not UTF-8 count; otherwise changes leaves them out, since messages cannot have them
+	unread []string // names that the last call of changes could not read, or that are devices, pipes or sockets
 	// leave returns why a name is not copied, or "".
 	leave func(place int, rel string) reason
 }
@@ -151,7 +154,7 @@ func name(i int, rel string) string {
 func (t *tree) find(p string) (i int, rel string, err error) {
 	number, rel, within := strings.Cut(p, "/")
 	i, err = strconv.Atoi(number)
-	if err != nil || i < 0 || i >= len(t.places) || len(p) > 4096 || within && !fs.ValidPath(rel) ||
+	if err != nil || i < 0 || i >= len(t.places) || len(p) > maxPath || within && !validPath(rel) ||
 		strings.ContainsRune(p, 0) || within && t.places[i].File || strconv.Itoa(i) != number {
 		return 0, "", fmt.Errorf("the name %q is not valid", p)
 	}
@@ -161,10 +164,82 @@ func (t *tree) find(p string) (i int, rel string, err error) {
 	return i, rel, nil
 }
 
+// maxPath is the maximum length of the path of an entry.
+const maxPath = 4096
+
+// validPath is fs.ValidPath for paths that need not be UTF-8.
+func validPath(rel string) bool {
+	if rel == "." {
+		return true
+	}
+	for step := range strings.SplitSeq(rel, "/") {
+		if step == "" || step == "." || step == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// walk calls f for each name at or below a path, a directory before the names in it. It is fs.WalkDir for names that need
+// not be UTF-8.
+func (p place) walk(rel string, f func(rel string, d fs.DirEntry, err error) error) error {
+	info, err := p.root.Lstat(rel)
+	if err != nil {
+		return f(rel, nil, err)
+	}
+	if err = p.walkIn(rel, fs.FileInfoToDirEntry(info), f); err == fs.SkipDir || err == fs.SkipAll {
+		err = nil
+	}
+	return err
+}
+
+func (p place) walkIn(rel string, d fs.DirEntry, f func(rel string, d fs.DirEntry, err error) error) error {
+	if err := f(rel, d, nil); err != nil || !d.IsDir() {
+		if err == fs.SkipDir && d.IsDir() {
+			return nil
+		}
+		return err
+	}
+	list, err := p.list(rel)
+	if err != nil {
+		if err = f(rel, d, err); err != nil {
+			return err
+		}
+	}
+	for _, one := range list {
+		at := one.Name()
+		if rel != "." {
+			at = rel + "/" + at
+		}
+		if len(at) > maxPath-8 {
+			err = f(at, one, fs.ErrPermission)
+		} else {
+			err = p.walkIn(at, one, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns the names in a directory, in their order.
+func (p place) list(rel string) ([]fs.DirEntry, error) {
+	dir, err := p.root.Open(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	list, err := dir.ReadDir(-1)
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return list, err
+}
+
 // changes returns the entries that differ from those of the other side: names that are gone come first, the innermost before
 // the directories that they were in, and of the others directories come before what is in them.
 func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 	seen := make(map[string]bool, len(t.known))
+	t.unread = nil
 	unread := func(dir string) { // what is in it stays as it is known
 		for at := range t.known {
 			if strings.HasPrefix(at, dir+"/") {
@@ -178,7 +253,7 @@ func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 			unread(strconv.Itoa(i))
 			continue
 		}
-		err := fs.WalkDir(p.root.FS(), p.base, func(rel string, d fs.DirEntry, err error) error {
+		err := p.walk(p.base, func(rel string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -191,11 +266,15 @@ func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 				return nil // it was removed in the meantime
 			case errors.Is(err, fs.ErrPermission) && d != nil:
 				unread(at)
+				t.unread = append(t.unread, rel)
 				return nil
 			case err != nil:
 				return err
 			}
-			if strings.HasPrefix(d.Name(), temporary) {
+			if d != nil && (strings.HasPrefix(d.Name(), temporary) || !t.raw && !utf8.ValidString(d.Name())) {
+				if d.IsDir() {
+					return fs.SkipDir
+				}
 				return nil
 			}
 			if t.leave(i, rel) == hidden {
@@ -216,6 +295,7 @@ func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 			}
 			seen[at] = true
 			if err != nil || e.Kind == gone {
+				t.unread = append(t.unread, rel)
 				return nil // it cannot be read, or is none of the kinds
 			}
 			if was := t.known[at]; !e.same(was.entry) {
