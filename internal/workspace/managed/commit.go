@@ -24,7 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// maxPart is the maximum size of a part of a file.
+// maxPart is the maximum size of a part of a file, unless a test has another one.
 const maxPart = 32 << 20
 
 var (
@@ -239,14 +239,14 @@ func (c *commit) next() (io.ReadCloser, error) {
 		}
 		c.file, c.marks[c.at], c.sum, c.size = file, mark, sha256.New(), 0
 	}
-	return io.NopCloser(io.TeeReader(io.LimitReader(c.file, maxPart), c.sum)), nil
+	return io.NopCloser(io.TeeReader(io.LimitReader(c.file, c.w.t.part), c.sum)), nil
 }
 
 // put gets the blob of the part.
 func (c *commit) put(ref blob.Ref) error {
 	c.size += ref.Size
 	c.parts[c.at] = append(c.parts[c.at], part{ref.Name, ref.Size})
-	if ref.Size == maxPart {
+	if ref.Size == c.w.t.part {
 		return nil // there may be more
 	}
 	e := &c.list[c.at]

@@ -77,6 +77,7 @@ type Options struct {
 type Trees struct {
 	o    Options
 	boot string // changes when the machine starts
+	part int64  // maximum size of a part of a file
 
 	mu      sync.Mutex
 	all     map[string]*workspace // by name
@@ -98,7 +99,7 @@ func New(o Options) *Trees {
 	if o.Name == "" {
 		o.Name, _ = os.Hostname()
 	}
-	t := &Trees{o: o, all: make(map[string]*workspace)}
+	t := &Trees{o: o, part: maxPart, all: make(map[string]*workspace)}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		t.boot = strings.TrimSpace(string(id))
 	}

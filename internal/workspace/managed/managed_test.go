@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -246,24 +245,23 @@ func (m *team) expire() {
 }
 
 func TestFence(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		m := newTeam(t, s)
-		m.deaf = true
-		a, b := m.replica("a"), m.replica("b")
-		a.fine(a.write("file", "one"))
-		// While a command runs on A, which is frozen, B takes over.
-		_, err := a.command(func(dir string) error {
-			put(t, dir, "file", "of a")
-			put(t, dir, "new", "of a")
-			m.expire()
-			b.fine(b.write("file", "of b"))
-			return nil
-		})
-		if known := tool.AsError(err); known == nil || known.Kind != tool.Conflict || !strings.Contains(known.What, `"a" only`) {
-			t.Errorf("the call of the former holder ended with %v", err)
-		}
-		b.has("file=of b")
+	s := storetest.Open(t, t.TempDir())
+	m := newTeam(t, s)
+	m.deaf = true
+	a, b := m.replica("a"), m.replica("b")
+	a.fine(a.write("file", "one"))
+	// While a command runs on A, which is frozen, B takes over.
+	_, err := a.command(func(dir string) error {
+		put(t, dir, "file", "of a")
+		put(t, dir, "new", "of a")
+		m.expire()
+		b.fine(b.write("file", "of b"))
+		return nil
 	})
+	if known := tool.AsError(err); known == nil || known.Kind != tool.Conflict || !strings.Contains(known.What, `"a" only`) {
+		t.Errorf("the call of the former holder ended with %v", err)
+	}
+	b.has("file=of b")
 }
 
 func TestFormerHolderPutsAside(t *testing.T) {
@@ -340,45 +338,6 @@ func TestLeases(t *testing.T) {
 	if err := a.Use(t.Context(), t.TempDir()); err != nil { // it is not managed
 		t.Error(err)
 	}
-}
-
-func TestHostileNames(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		m := newTeam(t, s)
-		a, b := m.replica("a"), m.replica("b")
-		long := strings.Repeat("d", 200)
-		deep := strings.Join([]string{long, long, long, long, long, long}, "/")
-		outside := filepath.Join(t.TempDir(), "outside")
-		put(t, filepath.Dir(outside), "outside", "secret")
-		notes, err := a.command(func(dir string) error {
-			put(t, dir, "bad\xff\xfe/na\nme '$1' %", "x")
-			put(t, dir, deep+"/f", "y")
-			put(t, dir, "a b\\c", "z")
-			return errors.Join(
-				os.Symlink(outside, filepath.Join(dir, "absolute")), os.Symlink("../../..", filepath.Join(dir, "up")),
-				os.Symlink("loop", filepath.Join(dir, "loop")), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600),
-				os.WriteFile(filepath.Join(dir, ".mcp-tools-copy-x"), nil, 0o600))
-		})
-		a.fine(err)
-		if len(notes) != 1 || !strings.Contains(notes[0], `"pipe"`) {
-			t.Errorf("the notes are %q", notes)
-		}
-		b.has("a b\\c=z", "absolute -> "+outside, "bad\xff\xfe/", "bad\xff\xfe/na\nme '$1' %=x",
-			long+"/", strings.Join([]string{long, long}, "/")+"/", strings.Join([]string{long, long, long}, "/")+"/",
-			strings.Join([]string{long, long, long, long}, "/")+"/", strings.Join([]string{long, long, long, long, long}, "/")+"/",
-			deep+"/", deep+"/f=y", "loop -> loop", "up -> ../../..")
-		// A directory that was replaced by a link leads nowhere.
-		_, err = b.command(func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, "bad\xff\xfe")),
-				os.Symlink(filepath.Dir(outside), filepath.Join(dir, "bad\xff\xfe")))
-		})
-		b.fine(err)
-		_, err = a.call(func(context.Context) error { return nil })
-		a.fine(err)
-		if got := list(t, filepath.Dir(outside)); len(got) != 1 || got[0] != "outside=secret" {
-			t.Errorf("outside: %q", got)
-		}
-	})
 }
 
 func TestQuotas(t *testing.T) {
@@ -479,11 +438,12 @@ func TestLargeAndMany(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	m := newTeam(t, s)
 	a, b := m.replica("a"), m.replica("b")
-	large := strings.Repeat("0123456789abcdef", maxPart/16) // exactly one part, and then a little more
+	a.part, b.part = 1<<16, 1<<16
+	large := strings.Repeat("0123456789abcdef", 1<<12) // exactly one part, and then a little more
 	_, err := a.command(func(dir string) error {
 		put(t, dir, "one", large)
 		put(t, dir, "two", large+"!")
-		for i := range 2000 {
+		for i := range 500 {
 			put(t, dir, fmt.Sprintf("many/%d/%d", i%20, i), fmt.Sprint(i))
 		}
 		return nil
@@ -495,7 +455,7 @@ func TestLargeAndMany(t *testing.T) {
 				t.Errorf("%s has %d bytes, %v", name, len(text), err)
 			}
 		}
-		for i := range 2000 {
+		for i := range 500 {
 			if text, err := os.ReadFile(filepath.Join(b.dir(), fmt.Sprintf("many/%d/%d", i%20, i))); err != nil || string(text) != fmt.Sprint(i) {
 				t.Fatalf("%d: %q, %v", i, text, err)
 			}
