@@ -164,6 +164,9 @@ func (t *tree) find(p string) (i int, rel string, err error) {
 	return i, rel, nil
 }
 
+// ErrTooMany is the error about a tree with more names than are copied.
+var ErrTooMany = fmt.Errorf("there are more than %d files", maxFiles)
+
 // maxPath is the maximum length of the path of an entry.
 const maxPath = 4096
 
@@ -287,7 +290,7 @@ func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 				return nil // each side has the directory itself
 			}
 			if len(seen) >= maxFiles {
-				return fmt.Errorf("there are more than %d files", maxFiles)
+				return ErrTooMany
 			}
 			e, err := t.look(i, rel, at)
 			if errors.Is(err, fs.ErrNotExist) {

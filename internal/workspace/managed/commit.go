@@ -84,6 +84,9 @@ func (w *workspace) failure(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
+	case errors.Is(err, mirror.ErrTooMany):
+		return tool.Errorf(tool.TooLarge, "%w, so what this call has changed is on the server %q only", err, w.t.o.Name).
+			Try("delete what is not needed, such as caches of builds, or put many small files into an archive")
 	case errors.Is(err, errLost):
 		return tool.Errorf(tool.Conflict, "another server has taken over the workspace while the call ran, so what it has changed "+
 			"is on the server %q only", w.t.o.Name).Because(err).
