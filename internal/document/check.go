@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/room"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/local"
 )
 
 // Check looks for the programs that readers use, and for the sandbox in which documents
 // are read.
 func Check() room.Check {
 	return room.Check{Name: "documents", Run: func(ctx context.Context, f *room.Findings) {
-		if p := (&kernel.Launcher{}).Probe(ctx); !p.Works {
+		if p := local.Launchers()[0].Probe(ctx); !p.Works {
 			f.Advise(p.Advice, "they are read in a process without isolation: %s", p.Text)
 		}
 		var found, missing, packages []string

@@ -13,10 +13,10 @@ const (
 	DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// ProxyVariables returns the variables by which programs find the proxy, as NAME=value.
-func ProxyVariables() (all []string) {
+// ProxyVariables returns the variables by which programs find the proxy at an address, as NAME=value.
+func ProxyVariables(address string) (all []string) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-		all = append(all, name+"="+ProxyURL, strings.ToLower(name)+"="+ProxyURL)
+		all = append(all, name+"="+address, strings.ToLower(name)+"="+address)
 	}
 	const local = "localhost,127.0.0.1,::1"
 	return append(all, "NO_PROXY="+local, "no_proxy="+local)

@@ -21,7 +21,7 @@ import (
 // kind is a package with a Launcher, and one line where the launchers of the settings are listed; [Tiers.Choose] does
 // the rest. All commands of one sandbox run through its one agent.
 type Launcher interface {
-	// Name returns kubernetes, docker, kernel or host.
+	// Name returns kubernetes, docker, kernel, seatbelt or host.
 	Name() string
 	// Probe tests whether it works here. It may take a second.
 	Probe(ctx context.Context) ProbeResult
@@ -75,9 +75,11 @@ type Root struct {
 // A Layout maps paths of this machine to paths in the sandbox.
 type Layout struct {
 	Binds []Bind
-	Home  string   // an empty directory that commands may write to; "" for none
-	Shown []string // directories of this machine that commands see in any case
-	Image bool     // programs are those of an image, not of this machine
+	Home  string // an empty directory that commands may write to; "" for none
+	// HomeIsTemp means that Home is their only directory for temporary files too.
+	HomeIsTemp bool
+	Shown      []string // directories of this machine that commands see in any case
+	Image      bool     // programs are those of an image, not of this machine
 }
 
 // A Bind makes a file or directory visible in the sandbox.
@@ -168,6 +170,12 @@ func (l Limits) Scratch() int64 {
 type Link interface {
 	io.ReadWriteCloser
 	Guarantees() []Guarantee
+}
+
+// A Proxied is a Link to a sandbox whose commands reach the proxy at an address of its own, in place of [ProxyURL].
+type Proxied interface {
+	Link
+	ProxyURL() string
 }
 
 // A Carrier is a Link to a machine that has neither the files nor the sockets of this one. Package box copies files over the link, and

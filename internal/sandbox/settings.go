@@ -8,9 +8,9 @@ import (
 
 // Settings are the settings of the isolation of commands.
 type Settings struct {
-	Mode       string                   `yaml:"mode" default:"auto" enum:"auto,kubernetes,docker,kernel,host,off" flag:"sandbox"`
+	Mode       string                   `yaml:"mode" default:"auto" enum:"auto,kubernetes,docker,kernel,seatbelt,host,off" flag:"sandbox"`
 	Network    string                   `yaml:"network" default:"ask" enum:"off,registries,ask,on"`
-	Profiles   map[string]string        `yaml:"profiles" keys:"profile" enum:"auto,kubernetes,docker,kernel,host,off"`
+	Profiles   map[string]string        `yaml:"profiles" keys:"profile" enum:"auto,kubernetes,docker,kernel,seatbelt,host,off"`
 	Agents     map[string]AgentSettings `yaml:"agents" keys:"label"`
 	Read       []string                 `yaml:"read" form:"path"`
 	Write      []string                 `yaml:"write" form:"path"`
@@ -34,7 +34,7 @@ func (s Settings) Check(add config.Add) {
 
 // AgentSettings are the settings of the sandboxes of one agent.
 type AgentSettings struct {
-	Mode    string `yaml:"mode" enum:"auto,kubernetes,docker,kernel,host,off"`
+	Mode    string `yaml:"mode" enum:"auto,kubernetes,docker,kernel,seatbelt,host,off"`
 	Network string `yaml:"network" enum:"off,registries,ask,on"`
 }
 

@@ -17,15 +17,19 @@ const (
 	// Local is the strongest that runs programs of this machine, not programs of an image. If none works it is the
 	// host.
 	Local = "local"
-	// Kubernetes, Docker, Kernel and Host are the names of the launchers. Host isolates nothing.
+	// Kubernetes, Docker, Kernel (of Linux), Seatbelt (of macOS) and Host are the names of the
+	// launchers. Host isolates nothing.
 	Kubernetes = "kubernetes"
 	Docker     = "docker"
 	Kernel     = "kernel"
+	Seatbelt   = "seatbelt"
 	Host       = "host"
 )
 
 // Modes returns the modes that settings may name. Local is none of them: where no sandbox works it is the host.
-func Modes() []string { return []string{Auto, Kubernetes, Docker, Kernel, Host} }
+func Modes() []string {
+	return []string{Auto, Kubernetes, Docker, Kernel, Seatbelt, Host}
+}
 
 const (
 	probeLimit = 10 * time.Second

@@ -80,42 +80,12 @@ func (c *checkup) check() {
 
 // checkMode finds out where commands run under a policy.
 func (c *checkup) checkMode(whose string, p commands.Policy, tiers sandbox.Tiers) {
-	if p.Mode == commands.Off {
-		c.ok("commands", "commands%s are disabled", whose)
+	sentence, advice := Where(c.ctx, tiers, p, c.sandbox.Network)
+	if advice == "" {
+		c.ok("commands", "commands%s %s", whose, sentence)
 		return
 	}
-	if t, _, err := tiers.Choose(c.ctx, string(p.Mode), p.Require...); err == nil {
-		c.runsIn(whose, t)
-		return
-	}
-	c.warn("commands", "fix the sandbox above, or choose another with sandbox.mode; host has no isolation",
-		"commands%s are refused: no sandbox (%s) isolates %s", whose, p.Mode, isolation(p.Require))
-}
-
-func (c *checkup) runsIn(whose string, t *sandbox.Tier) {
-	if !t.Isolates() {
-		c.warn("commands", "use a sandbox for agents that read untrusted content",
-			"commands%s run on the host without isolation: as this user, with its files and network", whose)
-		return
-	}
-	f, network := t.Probe(c.ctx), c.sandbox.Network
-	if !f.Proxy {
-		network = "off, because a proxy does not work there"
-	}
-	c.ok("commands", "commands%s run in the sandbox %s: it isolates %s; network: %s", whose, t.Name(),
-		isolation(f.Guarantees),
-		network)
-}
-
-func isolation(list []sandbox.Guarantee) string {
-	if len(list) == 0 {
-		return "nothing"
-	}
-	words := make([]string, len(list))
-	for i, p := range list {
-		words[i] = string(p)
-	}
-	return strings.Join(words, ", ")
+	c.warn("commands", advice, "commands%s %s", whose, sentence)
 }
 
 // checkPrograms checks the programs with credentials.

@@ -24,10 +24,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kubernetes"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/local"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/network"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/selftest"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -50,6 +51,8 @@ func RunChild(args []string) (code int, child bool) {
 	switch args[1] {
 	case agent.Name:
 		return agent.Main(args[2:]), true
+	case selftest.Arg:
+		return selftest.Main(args[2:]), true
 	case kernel.StageArg:
 		return kernel.Main(args[2:]), true
 	case docker.StageArg:
@@ -151,11 +154,8 @@ func Launchers(c sandbox.Settings, data string, log *slog.Logger, drained func(c
 		}
 		all = append(all, containers)
 	}
-	return append(all, &kernel.Launcher{}, &host.Launcher{}), nil
+	return append(all, local.Launchers(data)...), nil
 }
-
-// LocalTiers returns the sandboxes that need no settings.
-func LocalTiers() sandbox.Tiers { return sandbox.NewTiers(&kernel.Launcher{}, &host.Launcher{}) }
 
 // linuxBuild returns the path of the build of this program that runs in containers, if
 // there is one beside this program; "" is this program.

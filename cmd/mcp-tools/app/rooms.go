@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -23,7 +24,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/local"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/today"
@@ -94,7 +97,7 @@ func (e *Env) Rooms() []*room.Room {
 			func(name string) (string, error) { return e.MediaKey(e.settings(), name) },
 		)}},
 		{Name: "web", Checks: []room.Check{
-			browser.Check(LocalTiers(), func() (string, bool) { b := e.settings().Web.Browser; return b.Path, b.Insecure }),
+			browser.Check(local.Tiers(), func() (string, bool) { b := e.settings().Web.Browser; return b.Path, b.Insecure }),
 			search.Check(func() search.Settings { return e.settings().Web.Search }),
 			web.Check(func() web.Settings { return e.settings().Web }, e.fetchable),
 		}},
@@ -136,6 +139,25 @@ func (e *Env) launchers() ([]sandbox.Launcher, error) {
 		return nil, err
 	}
 	return Launchers(loaded.Config.Sandbox, data, nil, nil)
+}
+
+// CommandsRun says in one sentence where commands of this server run, and how to get a sandbox if they have none.
+func (e *Env) CommandsRun(ctx context.Context) (string, error) {
+	launchers, err := e.launchers()
+	if err != nil {
+		return "", err
+	}
+	c := e.settings().Sandbox
+	sentence, advice := exec.Where(ctx, sandbox.NewTiers(launchers...), commands.PolicyOf(c, ""), c.Network)
+	for _, l := range launchers {
+		if l, ok := l.(io.Closer); ok {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	if advice != "" {
+		sentence += "; " + advice
+	}
+	return "Commands " + sentence + ".\n", err
 }
 
 // settings returns the settings, or the defaults if they are wrong.
@@ -299,7 +321,7 @@ func (e *Env) memoryOf(h *room.Host) (*memory.Memory, error) {
 			if err != nil {
 				return nil, err
 			}
-			return NewDocuments(data, LocalTiers(), loaded.Config.Media, nil, nil, nil), nil
+			return NewDocuments(data, local.Tiers(data), loaded.Config.Media, nil, nil, nil), nil
 		}),
 	}), nil
 }

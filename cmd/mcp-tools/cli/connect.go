@@ -93,6 +93,13 @@ others who use the project have mcp-tools in their PATH. An entry that is there 
 			if err != nil {
 				return err
 			}
+			if s.URL == "" {
+				run, err := a.CommandsRun(cmd.Context())
+				if err != nil {
+					return err
+				}
+				listed += run
+			}
 			change, err := c.Connect(env, s)
 			if err != nil {
 				return err

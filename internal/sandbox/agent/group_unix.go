@@ -53,5 +53,13 @@ func rawPipe(fds []int) error {
 	return nil
 }
 
-// prepare keeps commands from leaving their memory in files.
-func prepare(options) error { return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
+// prepare keeps commands from leaving their memory in files, and bounds the size of files.
+func prepare(o options) error {
+	if o.fileSize > 0 {
+		limit := syscall.Rlimit{Cur: uint64(o.fileSize), Max: uint64(o.fileSize)}
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			return err
+		}
+	}
+	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
+}

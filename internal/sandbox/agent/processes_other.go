@@ -105,6 +105,7 @@ func (t *processTable) kill(c *command, how killMode) {
 		}
 	}
 	g.kill()
+	Sweep(c.mark + "\x00")
 	select {
 	case <-g.ended:
 	case <-time.After(3 * time.Second):
@@ -115,8 +116,9 @@ func (t *processTable) kill(c *command, how killMode) {
 func (t *processTable) killAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, g := range t.groups {
+	for c, g := range t.groups {
 		g.kill()
+		Sweep(c.mark + "\x00") // and not those of ten times its number
 	}
 }
 

@@ -29,6 +29,12 @@ func forward(serve func(net.Conn)) error {
 	return nil
 }
 
+// Tunnel forwards the connections of a listener to the socket of a proxy, until the listener is closed. It is for
+// launchers of sandboxes that have the loopback address of this machine.
+func Tunnel(listener net.Listener, socket string) {
+	accept(listener, func(conn net.Conn) { tunnel(conn, socket, "") })
+}
+
 // forwardTo listens on an address and forwards each connection to a host, as ADDRESS=HOST names them. An address that
 // cannot be used is left out: the proxy still leads to its host.
 func forwardTo(rule, socket string) {
@@ -42,6 +48,9 @@ func accept(listener net.Listener, serve func(net.Conn)) {
 	free := make(chan struct{}, maxTunnels)
 	for {
 		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
 		if err != nil {
 			time.Sleep(10 * time.Millisecond) // out of file descriptors: try again later
 			continue

@@ -115,6 +115,14 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 // Guarantees returns the guarantees of the sandbox of the box.
 func (b *Box) Guarantees() []sandbox.Guarantee { return b.link.Guarantees() }
 
+// ProxyURL returns the address at which commands reach the proxy, if there is one.
+func (b *Box) ProxyURL() string {
+	if p, ok := b.link.(sandbox.Proxied); ok {
+		return p.ProxyURL()
+	}
+	return sandbox.ProxyURL
+}
+
 // Host returns the machine that the box is on, or "" for this one.
 func (b *Box) Host() string { return b.carried.Host }
 

@@ -206,15 +206,17 @@ func TestTemp(t *testing.T) {
 	for _, tt := range []struct {
 		tier     Mode
 		home     string
+		only     bool // there is no other such directory
 		isolated bool
 		want     string
 	}{
-		{Kernel, "/home/sandbox", true, "/tmp"},
-		{Kernel, "/tmp/mcp-tools-home-1", true, "/tmp/mcp-tools-home-1"},
-		{Docker, "/tmp/home", true, "/tmp"},
-		{Host, "/root", false, "/tmp"},
+		{Kernel, "/home/sandbox", false, true, "/tmp"},
+		{Kernel, "/tmp/mcp-tools-home-1", true, true, "/tmp/mcp-tools-home-1"},
+		{Docker, "/tmp/home", false, true, "/tmp"},
+		{Host, "/root", false, false, "/tmp"},
 	} {
-		p := &target{site: sandbox.Site{Tier: string(tt.tier), Isolated: tt.isolated}}
+		p := &target{site: sandbox.Site{Isolated: tt.isolated}}
+		p.layout.HomeIsTemp = tt.only
 		if got := p.temp(tt.home); filepath.ToSlash(got) != tt.want && (tt.isolated || filepath.Separator == '/') {
 			t.Errorf("%s with the home %s: %s", tt.tier, tt.home, got)
 		}

@@ -52,7 +52,7 @@ func (c *Commands) environ(p *target, n *instance, tty bool, own []string) []str
 	env.set("TMPDIR", p.temp(n.home))
 	switch {
 	case n.proxy:
-		for _, v := range sandbox.ProxyVariables() {
+		for _, v := range sandbox.ProxyVariables(n.box.ProxyURL()) {
 			name, value, _ := strings.Cut(v, "=")
 			env.set(name, value)
 		}
@@ -81,14 +81,12 @@ func home(p *target) string {
 }
 
 // temp returns the directory for temporary files, as a command sees it. A sandbox
-// has its own /tmp. The exception is a kernel sandbox whose home lies in the
-// host's temporary directory: there only the home is private.
+// has its own /tmp, or only its home is private.
 func (p *target) temp(home string) string {
-	dir := strings.TrimSuffix(os.TempDir(), string(filepath.Separator))
-	if !p.site.Isolated {
-		return dir
-	}
-	if _, within := sandbox.Beneath(dir, home); within && home != "/tmp" && p.site.Tier == string(Kernel) {
+	switch {
+	case !p.site.Isolated:
+		return strings.TrimSuffix(os.TempDir(), string(filepath.Separator))
+	case p.layout.HomeIsTemp:
 		return home
 	}
 	return "/tmp"

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 )
 
 // A Launcher starts agents on this machine.
@@ -94,7 +95,7 @@ func start(program string, args []string, mark string) (*link, error) {
 
 // Close ends the agent, which ends its commands.
 func (l *link) Close() error {
-	l.AgentProcess.Close(func() { sweep(l.mark) })
+	l.AgentProcess.Close(func() { agent.Sweep(l.mark) })
 	return nil
 }
 

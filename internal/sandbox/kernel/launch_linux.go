@@ -341,6 +341,7 @@ func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})
 	}
 	if f := l.probe(context.Background()); f != nil && !f.jail {
+		layout.HomeIsTemp = true
 		layout.Home = filepath.Join(os.TempDir(), "mcp-tools-home-"+strconv.Itoa(os.Getpid())+"-"+rand.Text()[:12])
 	}
 	return layout

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/selftest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
@@ -30,6 +31,8 @@ func TestMain(m *testing.M) {
 			syscall.Exit(kernel.Main(os.Args[2:]))
 		case agent.Name:
 			syscall.Exit(agent.Main(os.Args[2:]))
+		case selftest.Arg:
+			syscall.Exit(selftest.Main(os.Args[2:]))
 		case "attack":
 			syscall.Exit(attack(os.Args[2:]))
 		case "without":

@@ -111,7 +111,11 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 		p.stop()
 		return nil, fmt.Errorf("a sandbox for %s: %w", p.name, err)
 	}
-	dir, env := environ(s, layout, tier.Isolates(), spec.Proxy != "")
+	proxy := ""
+	if spec.Proxy != "" {
+		proxy = p.box.ProxyURL()
+	}
+	dir, env := environ(s, layout, tier.Isolates(), proxy)
 	p.child, err = p.box.Start(ctx, wire.StartBody{
 		Argv: argv, Dir: dir, Env: env, Input: s.Input, Timeout: s.Timeout, Grace: patience, User: s.User,
 		Limits: wire.Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes, FileSize: s.Limits.FileSize},
@@ -220,6 +224,12 @@ func shows(l sandbox.Layout, path string) bool {
 	return err == nil && l.Shows(path) && l.Shows(real)
 }
 
+// shown returns the directories of PATH that a sandbox shows, as the PATH of a program in it.
+func shown(l sandbox.Layout) string {
+	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool { return !shows(l, dir) })
+	return strings.Join(dirs, string(os.PathListSeparator))
+}
+
 // hidden returns the error of a program that the sandbox does not show.
 func hidden(name, path string) error {
 	if !filepath.IsAbs(path) {
@@ -240,12 +250,15 @@ func hidden(name, path string) error {
 
 // environ returns the working directory and the environment of a program. It has nothing of the server's but what
 // programs need to run at all.
-func environ(s Spec, l sandbox.Layout, isolated, proxy bool) (string, []string) {
+func environ(s Spec, l sandbox.Layout, isolated bool, proxy string) (string, []string) {
 	path, temp, user := sandbox.DefaultPath, "/tmp", "sandbox"
 	if !isolated {
 		path, temp, user = os.Getenv("PATH"), os.TempDir(), os.Getenv("USER")
 	}
-	if _, ok := sandbox.Beneath(os.TempDir(), l.Home); ok {
+	if isolated && !l.Image && runtime.GOOS != "linux" { // programs lie in more directories there
+		path = shown(l)
+	}
+	if l.HomeIsTemp {
 		temp = l.Home // it cannot change /tmp
 	}
 	dir, home := string(filepath.Separator), cmp.Or(l.Home, temp)
@@ -262,8 +275,8 @@ func environ(s Spec, l sandbox.Layout, isolated, proxy bool) (string, []string) 
 			env = append(env, name+"="+os.Getenv(name))
 		}
 	}
-	if proxy {
-		env = append(append(env, sandbox.ProxyVariables()...), "NODE_USE_ENV_PROXY=1")
+	if proxy != "" {
+		env = append(append(env, sandbox.ProxyVariables(proxy)...), "NODE_USE_ENV_PROXY=1")
 	}
 	return dir, append(env, s.Env...)
 }

@@ -1,4 +1,4 @@
-package host
+package agent
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// sweep kills the processes with the mark of an agent that was itself killed, which a
-// command without isolation can do.
-func sweep(mark string) {
+// Sweep kills the processes with the mark of an agent that was itself killed, which a
+// command without isolation can do. The server calls it, not the agent.
+func Sweep(mark string) {
 	for range 20 {
 		found := marked(mark)
 		for _, pid := range found {
@@ -34,7 +34,7 @@ func marked(mark string) []int {
 			continue
 		}
 		text, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(text, []byte("MCP_TOOLS_CALL="+mark)) {
+		if err == nil && bytes.Contains(text, []byte(markName+"="+mark)) {
 			found = append(found, pid)
 		}
 	}

@@ -1,0 +1,5 @@
+package local
+
+import "github.com/mcp-tools/mcp-tools/internal/sandbox"
+
+func ofSystem([]string) []sandbox.Launcher { return nil }

@@ -1,0 +1,5 @@
+package seatbelt
+
+import "syscall"
+
+func ownGroup() *syscall.SysProcAttr { return nil }
