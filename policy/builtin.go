@@ -68,4 +68,6 @@ var builtinProfiles = []builtinProfile{
 var (
 	subagentDeny = List{"group:runtime", "group:automation", "group:sessions", "memory_search", "memory_get"}
 	leafDeny     = List{"group:agents"}
+	// apartAllow names the tools of subagentDeny for subagents in workspaces of their own.
+	apartAllow = List{"exec", "process"}
 )

@@ -69,6 +69,7 @@ func (k *compiler) compileGlobal() {
 	p.also = k.clause("also_allow", r.AlsoAllow)
 	p.subagents = k.read("the list for subagents", subagentDeny)
 	p.subagents = p.subagents.without(k.clause("subagents", r.Subagents).tools())
+	p.apart = p.subagents.without(k.read("the list for subagents in workspaces of their own", apartAllow).tools())
 	p.leaves = k.read("the list for subagents that cannot start others", leafDeny)
 }
 

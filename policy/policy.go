@@ -50,6 +50,7 @@ type Subject struct {
 	Person   string // the speaker in the chat
 	Depth    int    // 1 and more for subagents
 	Leaf     bool   // a subagent that may not start others
+	Apart    bool   // a subagent that works in a workspace of its own: it may run commands there
 	Narrow   Narrow
 }
 
@@ -87,9 +88,9 @@ type Policy struct {
 	chats     map[string]*chat
 	writers   map[string][]string // by chat
 
-	allow, deny, hard, also *clause
-	subagents, leaves       *clause
-	limit                   limit
+	allow, deny, hard, also  *clause
+	subagents, apart, leaves *clause
+	limit                    limit
 
 	mu     sync.RWMutex
 	worked map[Class]*rights // a cache
@@ -185,6 +186,7 @@ type Class struct {
 	chosen   bool // the profile was chosen for the subject
 	subagent bool
 	leaf     bool
+	apart    bool
 	reader   bool // not a file writer of the chat
 }
 
@@ -197,6 +199,7 @@ func (p *Policy) Class(s Subject) Class {
 		chat:     p.chats[s.Group],
 		subagent: s.Depth > 0 || s.Leaf,
 		leaf:     s.Leaf,
+		apart:    s.Apart,
 		reader:   p.readsOnly(s),
 	}
 	if s.Profile != "" {

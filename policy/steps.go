@@ -67,7 +67,10 @@ func (p *Policy) steps(c Class) (all []step) {
 	add("also_allow", adds, p.also)
 	add("agent also_allow", adds, ofAgent.also)
 	add("deny_hard", removes, p.hard)
-	if c.subagent {
+	switch {
+	case c.subagent && c.apart:
+		add("subagent deny", removes, p.apart)
+	case c.subagent:
 		add("subagent deny", removes, p.subagents)
 	}
 	if c.leaf {

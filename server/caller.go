@@ -41,7 +41,7 @@ func (a Access) subject() policy.Subject {
 	c := a.Caller
 	return policy.Subject{
 		Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Group: c.ChatID, InGroup: c.PeerKind == groupChat,
-		Person: c.Person(), Depth: c.Depth, Leaf: c.Leaf, Narrow: a.Narrow,
+		Person: c.Person(), Depth: c.Depth, Leaf: c.Leaf, Apart: c.Apart, Narrow: a.Narrow,
 	}
 }
 

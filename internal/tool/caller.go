@@ -23,6 +23,7 @@ type Caller struct {
 	Session   string // one conversation; the key of limits, loops and results
 	Depth     int    // 0 for an agent, 1 and more for its subagents
 	Leaf      bool   // a subagent that may not start others
+	Apart     bool   // a subagent that works in a workspace of its own
 	Parent    string // the key of the session that started this one; "" for none
 	Profile   string // the policy profile that was chosen; "" is the operator's default
 	Workspace string // the directory that it works in

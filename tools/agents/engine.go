@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
 )
 
 // Options are the needs of an Engine.
@@ -51,6 +52,7 @@ type Options struct {
 	Limits Limits
 	// Executors do the work of subagents without a model here, by their kind.
 	Executors map[string]Executor
+	Trees     *worktree.Trees // nil: subagents have no working trees of their own
 	Log       *slog.Logger
 }
 
@@ -178,6 +180,7 @@ type task struct {
 	Call   string            // the call that started it
 	Trace  map[string]string `json:",omitempty"` // likewise
 	As     bool              // it works as another agent
+	Tree   *worktree.Tree    `json:",omitempty"` // that it works in; nil is the parent's workspace
 	Extra  json.RawMessage   `json:",omitempty"` // for the Executor
 }
 
@@ -193,6 +196,7 @@ type Spawn struct {
 	Limit  time.Duration   // 0 and more than the limit of the settings: that limit
 	Extra  json.RawMessage // for the Executor
 	Effort llm.Effort
+	Tree   bool   // it works in a working tree of its own, with commands
 	Ref    string // for Options.Ended; "" is none
 	// With is called in the transaction that starts the subagent, with the session of the subagent. It may be nil.
 	With func(tx *store.Tx, session string) error
@@ -263,6 +267,12 @@ func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 			return t, err
 		}
 		child.Agent, t.As = s.Agent, true
+	}
+	if s.Tree {
+		if t.Tree, err = e.planTree(ctx, t.Label); err != nil {
+			return t, err
+		}
+		child.Workspace, child.Apart = e.Trees.Path(*t.Tree), true
 	}
 	t.Grant = running.Grant().For(child, policy.Narrow{})
 	if t.Grant.Narrow.Tools, err = e.narrow(t.Grant, s.Tools); err != nil {
@@ -372,7 +382,11 @@ func (e *Engine) do(ctx context.Context, h *jobs.Held) (output string, err error
 	if err := e.revoked(limited, t.Grant); err != nil {
 		return "", err
 	}
+	if err := e.openTree(limited, t); err != nil {
+		return "", err
+	}
 	output, err = x.Run(limited, r)
+	e.collectTree(ctx, r)
 	output = strings.ToValidUTF8(strings.ReplaceAll(output, "\x00", ""), "\uFFFD")
 	output = text.Clip(e.Scrub(output), maxOutput)
 	switch {

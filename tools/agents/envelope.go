@@ -25,6 +25,7 @@ type envelope struct {
 	Kind    string `json:"output_kind,omitempty"` // text or json
 	Schema  any    `json:"output_schema,omitempty"`
 	Output  any    `json:"output,omitempty"`
+	Changes string `json:"changes,omitempty"` // in its working tree
 	Error   string `json:"error,omitempty"`
 }
 
@@ -38,7 +39,7 @@ const (
 func envelopeOf(j jobs.Job, t task, p progress) envelope {
 	one := envelope{
 		ID: j.ID, Label: t.Label, Agent: target(t), Session: t.key(j.ID), Status: string(j.State),
-		Turns: p.Turns, Tokens: p.Tokens, Cost: int64(p.Cost), Seconds: int(took(j).Seconds()), Error: j.Reason,
+		Turns: p.Turns, Tokens: p.Tokens, Cost: int64(p.Cost), Seconds: int(took(j).Seconds()), Error: j.Reason, Changes: p.Changes,
 	}
 	if j.Result == "" {
 		return one
@@ -85,6 +86,12 @@ func report(k kept) string {
 	if k.Result != "" {
 		b.WriteString("\n\n" + k.Result)
 	}
+	if k.Changes != "" {
+		b.WriteString("\n\n" + k.Changes)
+		if strings.Contains(k.Changes, " on the branch ") {
+			fmt.Fprintf(&b, "\n[spawn with action merge or drop and id %s]", k.ID)
+		}
+	}
 	return b.String()
 }
 
@@ -95,7 +102,7 @@ func notice(k kept) (string, envelope) {
 	if len(words) > maxTold {
 		words = fmt.Sprintf("%s\n[cut; spawn with action wait and id %s returns all of it]", text.Clip(words, maxTold),
 			k.ID)
-		one.Output, one.Schema = nil, nil
+		one.Output, one.Schema, one.Changes = nil, nil, ""
 	}
 	return words, one
 }

@@ -218,6 +218,7 @@ func (e *Engine) ended(tx *store.Tx, j jobs.Job) error {
 type progress struct {
 	Turns, Tokens int
 	Cost          llm.Money
+	Changes       string // in its working tree, in words
 }
 
 // A kept is a subagent as it is stored.
@@ -230,7 +231,8 @@ type kept struct {
 // progressOf reads the progress of a subagent.
 func (e *Engine) progressOf(tx *store.Tx, id string) (p progress, err error) {
 	var cost int64
-	err = tx.Row("SELECT turns, tokens, cost FROM subagent WHERE id = $1", []any{id}, &p.Turns, &p.Tokens, &cost)
+	err = tx.Row("SELECT turns, tokens, cost, changes FROM subagent WHERE id = $1", []any{id}, &p.Turns, &p.Tokens, &cost,
+		&p.Changes)
 	p.Cost = llm.Money(cost)
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil

@@ -24,7 +24,7 @@ import (
 type spawn struct{ follower }
 
 type spawnArgs struct {
-	Action  string         `json:"action,omitempty" jsonschema:"spawn (default), list, cancel, steer (send message) or wait (for results)"`
+	Action  string         `json:"action,omitempty" jsonschema:"spawn (default), list, cancel, steer (send message), wait (for results), merge or drop (worktree)"`
 	Task    string         `json:"task,omitempty" jsonschema:"complete instructions for the subagent" alias:"prompt" maxlen:"204800"`
 	Mode    string         `json:"mode,omitempty" jsonschema:"async (default), or sync to wait"`
 	ID      string         `json:"id,omitempty" jsonschema:"which one: id, label, last or all" alias:"target,task_id"`
@@ -32,6 +32,7 @@ type spawnArgs struct {
 	Tools   []string       `json:"tools,omitempty" jsonschema:"only these tools, default all" alias:"allowed_tools"`
 	Schema  map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the result" depth:"20"`
 	Model   string         `json:"model,omitempty" jsonschema:"model instead of the default"`
+	Tree    bool           `json:"worktree,omitempty" jsonschema:"work in a copy of the git repository, with commands; changes become a branch" alias:"isolated"`
 	Label   string         `json:"label,omitempty" jsonschema:"short name of the task" alias:"description,name" hidden:"true"`
 	Timeout int            `json:"timeout,omitempty" jsonschema:"seconds to work or wait" alias:"timeoutSeconds,runTimeoutSeconds,timeout_seconds"`
 
@@ -97,6 +98,10 @@ func (t spawn) Prepare(_ context.Context, a spawnArgs) (tool.Plan, error) {
 		plan.Risk, plan.Why = tool.Reads, ""
 	case "cancel", "kill", "steer":
 		plan.Why = "it controls a subagent"
+	case "merge":
+		plan.Why = "it merges the branch of a subagent"
+	case "drop":
+		plan.Risk, plan.Why = tool.Destroys, "it deletes the branch of a subagent"
 	}
 	return plan, nil
 }
@@ -113,12 +118,14 @@ func (t spawn) run(ctx context.Context, a spawnArgs) (tool.Result, error) {
 		return e.cancel(ctx, c, a.ID)
 	case "steer":
 		return e.steer(ctx, c, a.ID, a.Message)
+	case "merge", "drop":
+		return e.decide(ctx, c, a.Action, a.ID)
 	case "wait":
 		return e.await(ctx, c, cmp.Or(a.ID, "all"), seconds(a.Timeout))
 	case "", "spawn":
 	default:
 		return tool.Result{}, tool.Errorf(tool.Invalid, "action is %q", text.Clip(a.Action, 50)).
-			Try("use spawn, list, cancel, steer or wait")
+			Try("use spawn, list, cancel, steer, wait, merge or drop")
 	}
 	if _, known := e.Agents[a.Agent]; !known && slices.Contains(ownKinds, a.Agent) {
 		a.Agent = ""
@@ -147,7 +154,8 @@ func (a spawnArgs) spawn() (s Spawn, err error) {
 		return s, tool.Errorf(tool.Invalid, "runtime is %q",
 			a.Runtime).Try("leave it out, or use acp_spawn for ACP agents")
 	}
-	s = Spawn{Task: a.Task, Label: a.Label, Agent: a.Agent, Model: a.Model, Tools: a.Tools, Limit: seconds(a.Timeout)}
+	s = Spawn{Task: a.Task, Label: a.Label, Agent: a.Agent, Model: a.Model, Tools: a.Tools, Limit: seconds(a.Timeout),
+		Tree: a.Tree}
 	if s.Effort, err = effort(a.Thinking); err != nil {
 		return s, err
 	}

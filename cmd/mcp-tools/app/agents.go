@@ -2,16 +2,19 @@ package app
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/server/identity"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
@@ -40,6 +43,10 @@ func (a *App) openAgents(context.Context) error {
 		o.Agents[name] = agents.Agent{
 			About: one.About, Model: one.Model, DelegateTo: one.DelegateTo, Load: c.Subagents.Tasks,
 		}
+	}
+	hooks := a.hookOptions()
+	o.Trees = &worktree.Trees{
+		Dir: filepath.Join(a.data, "worktrees"), Programs: &program.Runner{Tiers: a.tiers}, Workspace: hooks.Dir, Checkpoint: hooks.Checkpoint,
 	}
 	o.Executors = map[string]agents.Executor{agents.ProgramKind: a.programs()}
 	a.agents = agents.New(o)

@@ -1,0 +1,100 @@
+package agents
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
+)
+
+// planTree returns the working tree of a new subagent.
+func (e *Engine) planTree(ctx context.Context, label string) (*worktree.Tree, error) {
+	if e.Trees == nil {
+		return nil, tool.Errorf(tool.Unavailable, "subagents have no working trees on this server").Try("leave worktree out")
+	}
+	tree, err := e.Trees.Plan(ctx, treeName(label))
+	return &tree, err
+}
+
+// treeName returns the name of a tree: the words of a label, and letters that make it unique.
+func treeName(label string) string {
+	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := strings.Join(words[:min(len(words), 4)], "-")
+	return strings.Trim(name[:min(len(name), 30)]+"-"+strings.ToLower(rand.Text()[:6]), "-")
+}
+
+// openTree makes the working tree of a subagent that has one.
+func (e *Engine) openTree(ctx context.Context, t task) error {
+	if t.Tree == nil {
+		return nil
+	}
+	if e.Trees == nil {
+		return reason("the server that goes on with it has no working trees")
+	}
+	if err := e.Trees.Open(ctx, *t.Tree, t.Grant.Caller.Agent); err != nil {
+		e.Log.Error("a working tree could not be made", "name", t.Tree.Name, "err", err)
+		return reason("its working tree could not be made")
+	}
+	return nil
+}
+
+// collectTime is the time to make a branch of the work of a subagent, also if it was cancelled.
+const collectTime = 5 * time.Minute
+
+// collectTree makes a branch of the work of a subagent that has ended, and keeps its changes for the report. The tree of one that
+// goes on elsewhere stays.
+func (e *Engine) collectTree(ctx context.Context, r *Run) {
+	t := r.task
+	if t.Tree == nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), jobs.ErrCancelled) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTime)
+	defer cancel()
+	changes, err := e.Trees.Collect(ctx, *t.Tree, t.Label)
+	if err != nil {
+		e.Log.Error("the work of a subagent could not become a branch; its files are kept", "name", t.Tree.Name, "err", err)
+		changes = "Its changes could not become a branch. They are kept on the server as " + t.Tree.Name + ": tell the operator."
+	}
+	if changes == "" {
+		changes = "It changed no file."
+	}
+	err = e.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE subagent SET changes = $2 WHERE id = $1", r.ID(), e.Scrub(changes))
+		return err
+	})
+	if err != nil {
+		e.Log.Error("the changes of a subagent are not in its report", "name", t.Tree.Name, "err", err)
+	}
+}
+
+// decide merges or drops the branch of a subagent.
+func (e *Engine) decide(ctx context.Context, c tool.Caller, action, name string) (tool.Result, error) {
+	chosen, err := e.choose(ctx, c, name)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	switch {
+	case len(chosen) != 1:
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%q stands for %d subagents", name, len(chosen)).Try("send the id of one")
+	case chosen[0].Tree == nil || e.Trees == nil:
+		return tool.Result{}, tool.Errorf(tool.Invalid, "this subagent has worked in your workspace").Try("undo reverts its changes")
+	case !chosen[0].State.Final():
+		return tool.Result{}, tool.Errorf(tool.Conflict, "this subagent has not ended").Try("wait for it, or cancel it")
+	}
+	tree := *chosen[0].Tree
+	if action == "merge" {
+		words, err := e.Trees.Merge(ctx, tree, c.Agent)
+		return tool.Text(words), err
+	}
+	if err := e.Trees.Drop(ctx, tree); err != nil {
+		return tool.Result{}, tool.Errorf(tool.NotFound, "there is no branch %s to drop", tree.Branch()).Because(err).
+			Try("it was dropped before, or it is the branch that you are on")
+	}
+	return tool.Textf("Dropped the branch %s.", tree.Branch()), nil
+}

@@ -1,0 +1,126 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
+)
+
+// TestMain also runs the test binary as the launcher and as the agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case kernel.StageArg:
+			syscall.Exit(kernel.Main(os.Args[2:]))
+		case agent.Name:
+			syscall.Exit(agent.Main(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// A carpenter writes a file for each attempt, and ends if its task is short. Otherwise it waits for its end.
+type carpenter struct{ works chan string }
+
+func (c carpenter) Run(ctx context.Context, r *Run) (string, error) {
+	dir := r.Grant().Caller.Workspace
+	name := filepath.Join(dir, fmt.Sprint(r.Task(), r.Attempt()))
+	if err := os.WriteFile(name, []byte("wood\n"), 0o644); err != nil {
+		return "", err
+	}
+	if r.Task() == "short" || r.Attempt() > 1 {
+		return "done", nil
+	}
+	c.works <- dir
+	<-ctx.Done()
+	return "", context.Cause(ctx)
+}
+
+// TestWorkingTrees checks that the work of a subagent becomes a branch when it has ended, been cancelled, or gone on in another process.
+func TestWorkingTrees(t *testing.T) {
+	needtest.Program(t, "git")
+	if !(&kernel.Launcher{}).Probe(t.Context()).Works {
+		needtest.Lacking(t, "kernel", "the sandbox does not work here")
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		repo, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		git := func(args ...string) string {
+			cmd := exec.CommandContext(t.Context(), "git", args...)
+			cmd.Dir = repo
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("git %q: %v\n%s", args, err, out)
+			}
+			return string(out)
+		}
+		git("init", "-q", "-b", "main")
+		git("-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "first")
+		trees := &worktree.Trees{
+			Dir: t.TempDir(), Programs: &program.Runner{Tiers: sandbox.NewTiers(&kernel.Launcher{})},
+			Workspace:  func(context.Context) (string, error) { return repo, nil },
+			Checkpoint: func(context.Context, string) func() { return func() {} },
+		}
+		w, lead, works := newWorld(t, s), caller("lead", "s1"), make(chan string, 10)
+		open := func() *Engine {
+			return w.open(func(o *Options) {
+				o.Trees, o.Executors = trees, map[string]Executor{"carpenter": carpenter{works}}
+			})
+		}
+		w.engine = open()
+		start := func(task string) string {
+			t.Helper()
+			id, err := w.engine.Spawn(w.as(lead), Spawn{Kind: "carpenter", Task: task, Tree: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		short := start("short")
+		k := w.end(lead, short)
+		want(t, "the report", report(k), "on the branch subagent/short-", "short1 | 1 +", "action merge or drop and id "+short)
+		res, _ := w.spawn(lead, `{"action":"merge","id":"`+short+`"}`)
+		want(t, "the merge", res.Text(), "Merged subagent/short-")
+		if _, err := os.Stat(filepath.Join(repo, "short1")); err != nil {
+			t.Error(err)
+		}
+		res, _ = w.spawn(lead, `{"action":"drop","id":"`+short+`"}`)
+		want(t, "the drop", res.Text(), "Dropped the branch subagent/short-")
+
+		cancelled := start("long")
+		<-works
+		w.spawn(lead, `{"action":"cancel","id":"`+cancelled+`"}`)
+		w.end(lead, cancelled)
+
+		moved := start("longer")
+		dir := <-works
+		if err := w.engine.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "longer1")); err != nil {
+			t.Errorf("work is lost with the process: %v", err)
+		}
+		w.engine = open()
+		w.engine.Start()
+		want(t, "the report", report(w.end(lead, moved)), "on the branch subagent/longer-", " longer1 ", " longer2 ")
+		if branches := git("branch", "--list", "subagent/*"); strings.Count(branches, "subagent/long-") != 1 || strings.Contains(branches, "short") {
+			t.Errorf("the branches are %s", branches)
+		}
+	})
+}

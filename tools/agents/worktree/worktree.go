@@ -1,0 +1,238 @@
+// Package worktree gives subagents working trees of their own, so that several work on one git repository at once and
+// none sees the unfinished work of another.
+//
+// A tree is a clone of the last commit, without its history, and no worktree in the sense of git: commands in it reach
+// nothing of the repository, neither its objects nor its settings. When the subagent has ended its work becomes a branch of the
+// repository, and the clone is removed. Git runs in a sandbox that sees the two directories and no network, because the
+// settings of a repository can run programs.
+//
+// The package knows git and directories. It does not know agents. Begin with [Trees.Plan].
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// Trees makes and removes working trees in a directory of the server.
+type Trees struct {
+	Dir      string
+	Programs *program.Runner
+	// Workspace returns the real directory of the caller's workspace.
+	Workspace func(ctx context.Context) (string, error)
+	// Checkpoint keeps the files of the caller for undo while git changes them.
+	Checkpoint func(ctx context.Context, command string) (ended func())
+}
+
+// A Tree is the working tree of one subagent.
+type Tree struct {
+	Name string // its directory, and the end of the name of its branch
+	Repo string // the directory of the repository
+}
+
+// Branch returns the branch that the work of the subagent becomes.
+func (t Tree) Branch() string { return "subagent/" + t.Name }
+
+// Plan returns a new tree for the caller's workspace. It makes nothing yet.
+func (t *Trees) Plan(ctx context.Context, name string) (Tree, error) {
+	repo, err := t.Workspace(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	if info, err := os.Lstat(filepath.Join(repo, ".git")); err != nil || !info.IsDir() {
+		return Tree{}, tool.Errorf(tool.Invalid, "the workspace is not the directory of a git repository").
+			Try("leave worktree out, or make a repository with git init and a first commit")
+	}
+	if _, err := t.git(ctx, repo, nil, []string{repo}, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return Tree{}, tool.Errorf(tool.Unavailable, "git finds no commit in the workspace").Because(err).
+			Try("commit something first, or leave worktree out")
+	}
+	return Tree{Name: name, Repo: repo}, nil
+}
+
+// Path returns the directory of a tree, which [Trees.Open] makes.
+func (t *Trees) Path(tree Tree) string { return filepath.Join(t.Dir, tree.Name, "work") }
+
+// base returns the file with the commit that a tree began with. Commands in the tree do not reach it.
+func (t *Trees) base(tree Tree) string { return filepath.Join(t.Dir, tree.Name, "base") }
+
+// Open makes a tree, unless it is there. agent is the author of its commits.
+func (t *Trees) Open(ctx context.Context, tree Tree, agent string) error {
+	if _, err := os.Stat(t.base(tree)); err == nil {
+		return nil // of an attempt whose process has died
+	}
+	path := t.Path(tree)
+	if err := errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o700)); err != nil {
+		return err
+	}
+	both := func(args ...string) error {
+		_, err := t.git(ctx, path, []string{tree.Repo}, []string{path}, args...)
+		return err
+	}
+	if err := both("clone", "--quiet", "--depth=1", "--no-tags", "file://"+tree.Repo, "."); err != nil {
+		return fmt.Errorf("cloning the last commit: %w", err)
+	}
+	for _, args := range [][]string{
+		{"remote", "remove", "origin"}, {"switch", "--quiet", "--create", tree.Branch()},
+		{"config", "user.name", agent}, {"config", "user.email", "agent@localhost"},
+	} {
+		if err := both(args...); err != nil {
+			return err
+		}
+	}
+	head, err := t.git(ctx, path, nil, []string{path}, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(t.base(tree), []byte(strings.TrimSpace(head)), 0o600)
+}
+
+const (
+	// maxDiff is how much of a difference a result has, in bytes.
+	maxDiff = 16 << 10
+	// maxOutput bounds the output of git.
+	maxOutput = 1 << 20
+	// maxTime bounds one run of git.
+	maxTime = 2 * time.Minute
+)
+
+// Collect makes a branch of the work in a tree, and removes the tree. It returns the changes in words, "" if there are
+// none. If it fails the tree stays, for another attempt.
+func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes string, err error) {
+	path := t.Path(tree)
+	base, err := os.ReadFile(t.base(tree))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil // it was collected before
+	}
+	if err != nil {
+		return "", err
+	}
+	own := func(args ...string) (string, error) { return t.git(ctx, path, nil, []string{path}, args...) }
+	if _, err := own("add", "--all"); err != nil {
+		return "", err
+	}
+	if left, err := own("status", "--porcelain"); err != nil {
+		return "", err
+	} else if left != "" {
+		if _, err := own("commit", "--quiet", "--no-verify", "--message", "Work of the subagent "+label); err != nil {
+			return "", err
+		}
+	}
+	head, err := own("rev-parse", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if head = strings.TrimSpace(head); head != string(base) {
+		if changes, err = t.branch(ctx, tree, string(base), head); err != nil {
+			return "", err
+		}
+	}
+	// The base goes first: without it the tree has been collected.
+	return changes, errors.Join(os.Remove(t.base(tree)), os.RemoveAll(filepath.Dir(path)))
+}
+
+// branch fetches a commit of a tree as its branch, and describes it.
+func (t *Trees) branch(ctx context.Context, tree Tree, base, head string) (string, error) {
+	path := t.Path(tree)
+	if _, err := t.git(ctx, tree.Repo, []string{path}, []string{tree.Repo}, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+		"file://"+path, "+HEAD:refs/heads/"+tree.Branch()); err != nil {
+		return "", fmt.Errorf("fetching the work: %w", err)
+	}
+	diff := func(more ...string) (string, error) {
+		return t.git(ctx, tree.Repo, nil, []string{tree.Repo}, append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", base, head}, more...)...)
+	}
+	stat, err := diff("--stat=100")
+	if err != nil {
+		return "", err
+	}
+	whole, err := diff()
+	if err != nil && !errors.Is(err, errLong) {
+		return "", err
+	}
+	if len(whole) > maxDiff {
+		whole = text.Clip(whole, maxDiff) + "\n[cut; the branch has all]"
+	}
+	return fmt.Sprintf("Its changes are on the branch %s:\n%s\n%s", tree.Branch(), strings.TrimRight(stat, "\n"), strings.TrimRight(whole, "\n")), nil
+}
+
+// Merge merges the branch of a tree into the branch that the repository is on. Conflicts change nothing.
+func (t *Trees) Merge(ctx context.Context, tree Tree, agent string) (string, error) {
+	defer t.Checkpoint(ctx, "git merge "+tree.Branch())()
+	repo := func(args ...string) (string, error) {
+		return t.git(ctx, tree.Repo, nil, []string{tree.Repo}, append([]string{"-c", "user.name=" + agent, "-c", "user.email=agent@localhost"}, args...)...)
+	}
+	if _, err := repo("rev-parse", "--verify", "--quiet", "refs/heads/"+tree.Branch()); err != nil {
+		return "", tool.Errorf(tool.NotFound, "there is no branch %s", tree.Branch()).Try("it was dropped, or the subagent has changed nothing")
+	}
+	_, failed := repo("merge", "--no-edit", "--quiet", "--no-verify", "refs/heads/"+tree.Branch())
+	if failed == nil {
+		stat, err := repo("log", "--max-count=1", "--format=%h %s")
+		return fmt.Sprintf("Merged %s: %s", tree.Branch(), strings.TrimSpace(stat)), err
+	}
+	conflicts, err := repo("diff", "--name-only", "--diff-filter=U")
+	if err != nil || strings.TrimSpace(conflicts) == "" {
+		return "", tool.Errorf(tool.Conflict, "git cannot merge %s: %s", tree.Branch(), text.Clip(failed.Error(), 500)).
+			Try("commit or undo your own changes of these files first, then merge again")
+	}
+	if _, err := repo("merge", "--abort"); err != nil {
+		return "", tool.Errorf(tool.Conflict, "%s conflicts with your branch, and the merge could not be taken back", tree.Branch()).
+			Because(err).Try("run git merge --abort")
+	}
+	return "", tool.Errorf(tool.Conflict, "%s conflicts with your branch in %s; nothing was changed", tree.Branch(),
+		strings.Join(strings.Fields(conflicts), ", ")).
+		Try("apply its difference by hand with edit, or run git merge and resolve the conflicts")
+}
+
+// Drop deletes the branch of a tree.
+func (t *Trees) Drop(ctx context.Context, tree Tree) error {
+	_, err := t.git(ctx, tree.Repo, nil, []string{tree.Repo}, "branch", "--delete", "--force", tree.Branch())
+	return err
+}
+
+// errLong means that git has written more than is kept.
+var errLong = errors.New("the output of git is too long")
+
+// git runs git in a directory, in the sandbox.
+func (t *Trees) git(ctx context.Context, dir string, read, write []string, args ...string) (string, error) {
+	tier, _, err := t.Programs.Tiers.Choose(ctx, sandbox.Local)
+	if err != nil {
+		return "", err
+	}
+	if !tier.Isolates() {
+		return "", tool.Errorf(tool.Unavailable, "git needs a sandbox here, because the settings of a repository can run programs").
+			Try("leave worktree out; mcp-tools doctor tells the operator how to get a sandbox")
+	}
+	var out limited
+	err = t.Programs.Run(ctx, program.Spec{
+		Argv: append([]string{"git", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
+			"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "commit.gpgSign=false", "-c", "protocol.file.allow=always"}, args...),
+		Env:  []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true"},
+		Tier: tier.Name(), Read: read, Write: write, Within: dir, Timeout: maxTime,
+		Limits: sandbox.Limits{Memory: 1 << 30, Processes: 128, FileSize: 2 << 30, Temp: 256 << 20},
+	}, nil, &out)
+	if err != nil {
+		return out.String(), err
+	}
+	return out.String(), nil
+}
+
+// limited keeps output, and fails if there is too much.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxOutput {
+		return 0, errLong
+	}
+	return l.Buffer.Write(p)
+}

@@ -1,0 +1,239 @@
+package worktree_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
+)
+
+// TestMain also runs the test binary as the launcher and as the agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case kernel.StageArg:
+			syscall.Exit(kernel.Main(os.Args[2:]))
+		case agent.Name:
+			syscall.Exit(agent.Main(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// newTrees returns trees for a repository with one commit of a.txt.
+func newTrees(t *testing.T, tiers ...sandbox.Launcher) (*worktree.Trees, string) {
+	t.Helper()
+	needtest.Program(t, "git")
+	if tiers == nil {
+		tiers = []sandbox.Launcher{&kernel.Launcher{}}
+		if !tiers[0].Probe(t.Context()).Works {
+			needtest.Lacking(t, "kernel", "the sandbox does not work here")
+		}
+	}
+	repo, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, repo, "a.txt", "one\n")
+	for _, args := range []string{"init -q -b main", "add -A", "-c user.name=ann -c user.email=a@b commit -q -m first"} {
+		git(t, repo, strings.Fields(args)...)
+	}
+	return &worktree.Trees{
+		Dir: filepath.Join(t.TempDir(), "worktrees"), Programs: &program.Runner{Tiers: sandbox.NewTiers(tiers...)},
+		Workspace:  func(context.Context) (string, error) { return repo, nil },
+		Checkpoint: func(context.Context, string) func() { return func() {} },
+	}, repo
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open returns a new tree.
+func open(t *testing.T, trees *worktree.Trees, name string) worktree.Tree {
+	t.Helper()
+	tree, err := trees.Plan(t.Context(), name)
+	if err == nil {
+		err = trees.Open(t.Context(), tree, "coder")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// TestTenTrees makes ten trees of one repository at once, and merges them all.
+func TestTenTrees(t *testing.T) {
+	t.Parallel()
+	trees, repo := newTrees(t)
+	var all sync.WaitGroup
+	changes := make([]string, 10)
+	for i := range changes {
+		all.Go(func() {
+			tree := open(t, trees, fmt.Sprint("t", i))
+			write(t, trees.Path(tree), fmt.Sprintf("f%d.txt", i), "new\n")
+			if err := trees.Open(t.Context(), tree, "coder"); err != nil { // another attempt changes nothing
+				t.Error(err)
+			}
+			said, err := trees.Collect(t.Context(), tree, "label")
+			if err != nil {
+				t.Error(err)
+			}
+			changes[i] = said
+			if again, err := trees.Collect(t.Context(), tree, "label"); again != "" || err != nil {
+				t.Errorf("again: %q, %v", again, err)
+			}
+		})
+	}
+	all.Wait()
+	for i, said := range changes {
+		for _, want := range []string{fmt.Sprintf("on the branch subagent/t%d:", i), fmt.Sprintf("f%d.txt | 1 +", i), "+new"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%d lacks %q:\n%s", i, want, said)
+			}
+		}
+		if said, err := trees.Merge(t.Context(), worktree.Tree{Name: fmt.Sprint("t", i), Repo: repo}, "coder"); err != nil {
+			t.Errorf("%s %v", said, err)
+		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(repo, "f*.txt")); len(files) != 10 {
+		t.Errorf("files %q", files)
+	}
+	if left, _ := os.ReadDir(trees.Dir); len(left) > 0 {
+		t.Errorf("%d trees are left", len(left))
+	}
+	git(t, repo, "fsck", "--strict")
+}
+
+// TestTrees checks what becomes of the work in a tree.
+func TestTrees(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		work  func(t *testing.T, dir string) // of the subagent
+		here  func(t *testing.T, repo string)
+		says  string // "" for no changes
+		merge string // words of the error
+	}{
+		"nothing":  {work: func(*testing.T, string) {}},
+		"a change": {work: func(t *testing.T, dir string) { write(t, dir, "a.txt", "two\n") }, says: "-one\n+two"},
+		"a commit": {work: func(t *testing.T, dir string) {
+			write(t, dir, "b", "b\n")
+			git(t, dir, "add", "b")
+			git(t, dir, "commit", "-qm", "x")
+		}, says: "+b"},
+		"another branch": {work: func(t *testing.T, dir string) { git(t, dir, "switch", "-qc", "mine"); write(t, dir, "b", "b\n") }, says: "+b"},
+		"ignored files":  {work: func(t *testing.T, dir string) { write(t, dir, ".gitignore", "out\n"); write(t, dir, "out", "x") }, says: "+out"},
+		"a conflict": {
+			work: func(t *testing.T, dir string) { write(t, dir, "a.txt", "two\n") },
+			here: func(t *testing.T, repo string) {
+				write(t, repo, "a.txt", "three\n")
+				git(t, repo, "-c", "user.name=a", "-c", "user.email=b", "commit", "-qam", "y")
+			},
+			says: "+two", merge: "conflicts with your branch in a.txt; nothing was changed",
+		},
+		"own changes": {
+			work: func(t *testing.T, dir string) { write(t, dir, "a.txt", "two\n") },
+			here: func(t *testing.T, repo string) { write(t, repo, "a.txt", "three\n") },
+			says: "+two", merge: "commit or undo your own changes",
+		},
+		"hooks and filters": {
+			work: func(t *testing.T, dir string) {
+				write(t, dir, ".gitattributes", "* filter=evil\n")
+				git(t, dir, "config", "filter.evil.clean", "touch /tmp/evil-filter; cat")
+				write(t, filepath.Join(dir, ".git", "hooks"), "post-commit", "#!/bin/sh\ntouch "+t.TempDir()+"/ran\n")
+				write(t, dir, "b", "b\n")
+			}, says: "+b",
+		},
+		"not a repository any more": {work: func(t *testing.T, dir string) { os.RemoveAll(filepath.Join(dir, ".git")) }, says: "ERROR"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trees, repo := newTrees(t)
+			tree := open(t, trees, "x")
+			c.work(t, trees.Path(tree))
+			if c.here != nil {
+				c.here(t, repo)
+			}
+			before := git(t, repo, "status", "--porcelain") + git(t, repo, "rev-parse", "HEAD")
+			said, err := trees.Collect(t.Context(), tree, "label")
+			if c.says == "ERROR" {
+				if _, left := os.Stat(trees.Path(tree)); err == nil || left != nil {
+					t.Errorf("%v, %v", err, left)
+				}
+				return
+			}
+			if err != nil || !strings.Contains(said, c.says) || c.says == "" && said != "" {
+				t.Errorf("%v\n%s", err, said)
+			}
+			if after := git(t, repo, "status", "--porcelain") + git(t, repo, "rev-parse", "HEAD"); after != before {
+				t.Errorf("the repository was %s and is %s", before, after)
+			}
+			if c.says == "" {
+				return
+			}
+			_, err = trees.Merge(t.Context(), tree, "coder")
+			if c.merge == "" && err != nil || c.merge != "" && (err == nil || !strings.Contains(err.Error(), c.merge)) {
+				t.Errorf("merge: %v", err)
+			}
+			if c.merge != "" {
+				if after := git(t, repo, "status", "--porcelain") + git(t, repo, "rev-parse", "HEAD"); after != before {
+					t.Errorf("the repository was %s and is %s", before, after)
+				}
+			}
+			if err := trees.Drop(t.Context(), tree); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if _, err := os.Stat("/tmp/evil-filter"); err == nil {
+		t.Error("a filter ran outside the sandbox")
+	}
+}
+
+// TestNoTree checks the reasons why there is no tree.
+func TestNoTree(t *testing.T) {
+	t.Parallel()
+	trees, repo := newTrees(t)
+	unsafe, _ := newTrees(t, host.Launcher{})
+	if _, err := unsafe.Plan(t.Context(), "x"); tool.AsError(err).Kind != tool.Unavailable {
+		t.Errorf("without a sandbox: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(repo, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trees.Plan(t.Context(), "x"); tool.AsError(err).Kind != tool.Invalid {
+		t.Errorf("no repository: %v", err)
+	}
+	git(t, repo, "init", "-q")
+	if _, err := trees.Plan(t.Context(), "x"); tool.AsError(err).Kind != tool.Unavailable {
+		t.Errorf("no commit: %v", err)
+	}
+}
