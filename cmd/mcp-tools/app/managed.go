@@ -24,6 +24,9 @@ func (a *App) openManaged() error {
 	if a.peers == nil {
 		return Usagef("workspace.managed needs PostgreSQL: set store.dsn, or leave it out; on one machine all processes share the directory")
 	}
+	if a.loaded.Config.Server.Internal == "" {
+		a.log.Warn("other servers cannot reach this one, so they wait for workspaces that it works on; set server.internal")
+	}
 	if err := os.MkdirAll(c.Managed, 0o700); err != nil {
 		return Usagef("workspace.managed: %v", err)
 	}
