@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	lease = 12 * time.Second
+	lease = 20 * time.Second
 	beat  = 4 * time.Second
 	// hold is how long an unused workspace stays with its holder.
 	hold = 30 * time.Second
