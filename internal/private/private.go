@@ -26,10 +26,21 @@ import (
 // MakeDir creates a directory for private files, with its parents. It fails if
 // the directory exists and other users may write to it.
 func MakeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeAll(dir); err != nil {
 		return err
 	}
 	return CheckDir(dir)
+}
+
+// makeAll creates a directory that only its owner may use, with its parents. A directory that is there stays as it is.
+func makeAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return protect(dir)
 }
 
 // MakeSub creates the directory name in dir, with the parents of dir, and
@@ -37,7 +48,7 @@ func MakeDir(dir string) error {
 // because the link would send the files to another directory.
 func MakeSub(dir, name string) (string, error) {
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeAll(dir); err != nil {
 		return "", err
 	}
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -29,6 +29,9 @@ func open(info fs.FileInfo, others fs.FileMode, use, mode string) string {
 	return ""
 }
 
+// protect changes nothing: a new directory has its mode.
+func protect(string) error { return nil }
+
 // TryLock takes the lock of file if it is free. The lock is released when the
 // file is closed or the process dies.
 func TryLock(file *os.File) (taken bool, err error) {

@@ -2,6 +2,7 @@ package private
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -11,9 +12,31 @@ import (
 // dontWait is not needed: there are no pipes in the file system.
 const dontWait = 0
 
-// open always returns "". Windows has no modes, and the directories of a user
-// are private by default.
+// open always returns "": Windows has no modes. [protect] makes new directories private.
 func open(fs.FileInfo, fs.FileMode, string, string) string { return "" }
+
+// protect gives a new directory, and what will be in it, to its user and the system alone, whatever the directory above
+// it allows to others.
+func protect(dir string) error {
+	user, err := windows.GetCurrentProcessToken().GetTokenUser()
+	if err != nil {
+		return fmt.Errorf("the user of a private directory: %w", err)
+	}
+	sd, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;" + user.User.Sid.String() + ")(A;OICI;FA;;;SY)")
+	if err != nil {
+		return err
+	}
+	acl, _, err := sd.DACL()
+	if err != nil {
+		return err
+	}
+	err = windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT,
+		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil)
+	if err != nil {
+		return fmt.Errorf("making %s private: %w", dir, err)
+	}
+	return nil
+}
 
 // TryLock takes the lock of file if it is free. It locks one byte far beyond the
 // end, because a locked range cannot be read by other processes.

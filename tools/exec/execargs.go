@@ -107,6 +107,9 @@ func (a execArgs) check() error {
 	return nil
 }
 
+// exitCode makes PowerShell end with the exit code of the last program: without it every failure is 1.
+const exitCode = "\nif (-not $?) { if ($LASTEXITCODE) { exit $LASTEXITCODE }; exit 1 }"
+
 // withoutShell returns the arguments without a shell around the command: some
 // systems send bash -lc with every shell command. A command for PowerShell gets that
 // around it where it is not the only shell.
@@ -200,7 +203,7 @@ func (a execArgs) argv(s sandbox.Site) []string {
 	case len(a.Argv) > 0:
 		return a.Argv
 	case runtime.GOOS == "windows" && s.Tier == "host":
-		return []string{"powershell", "-NoProfile", "-NonInteractive", "-Command", a.Command}
+		return []string{"powershell", "-NoProfile", "-NonInteractive", "-Command", a.Command + exitCode}
 	}
 	for _, shell := range []string{"/bin/bash", "/bin/sh"} {
 		if path, _ := s.Find(shell); path != "" {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
 // A group is the process group, and session, of a command.
@@ -20,7 +22,10 @@ func attributes(tty bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: tty}
 }
 
-func gather(p *os.Process) (*group, error) {
+// dress changes nothing: programs get their arguments as a list.
+func (c *command) dress(path string, _ *syscall.SysProcAttr) (string, error) { return path, nil }
+
+func gather(p *os.Process, _ wire.Limits) (*group, error) {
 	return &group{leader: p.Pid, ended: make(chan struct{})}, nil
 }
 

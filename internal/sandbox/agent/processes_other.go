@@ -27,11 +27,15 @@ func (t *processTable) start(c *command, path string, p *commandFiles) (int, err
 		Files: []*os.File{p.theirs[0], p.theirs[1], p.theirs[2]},
 		Sys:   attributes(p.tty != nil),
 	}
+	path, err := c.dress(path, attr.Sys)
+	if err != nil {
+		return 0, err
+	}
 	process, err := os.StartProcess(path, c.spec.Argv, attr)
 	if err != nil {
 		return 0, err
 	}
-	g, err := gather(process)
+	g, err := gather(process, c.spec.Limits)
 	if err != nil {
 		_ = process.Kill()
 		_, _ = process.Wait()
