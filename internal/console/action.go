@@ -94,6 +94,9 @@ func noteOf(result tool.Result, brief bool) *note {
 	if table, ok := result.Data.(room.Table); ok {
 		n.Rows = table.Rows
 	}
+	if d, ok := result.Data.(room.Differing); ok && !brief {
+		n.Diffs = d.Differences()
+	}
 	if n.Text == "" && n.Rows == nil {
 		n.Text = "Done."
 	}

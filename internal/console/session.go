@@ -191,6 +191,7 @@ type note struct {
 	Failed bool
 	Text   string
 	Rows   [][]string
+	Diffs  []room.Difference
 }
 
 // keep keeps a note, and returns its id.

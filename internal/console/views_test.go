@@ -276,6 +276,26 @@ func TestHealthOfServers(t *testing.T) {
 	}
 }
 
+// changed is the data of a result with a difference.
+type changed struct{ lines []string }
+
+func (c changed) Differences() []room.Difference {
+	return []room.Difference{{Of: "search<b>", Lines: c.lines}}
+}
+
+func TestDifferences(t *testing.T) {
+	f := newFixture(t, &room.Room{Name: "bridge", Verbs: []room.Verb{
+		room.Do(room.Verb{Name: "show", Title: "Show", Risk: tool.Reads, Where: room.Operator}, func(context.Context, struct{}) (tool.Result, error) {
+			return tool.Text("docs").With(changed{append([]string{"-description: finds pages", "+description: <img src=x>"}, payloads()...)}), nil
+		})}})
+	page := f.openLink().get("rooms/bridge/show?run=1")
+	for _, want := range []string{"search&lt;b&gt;", `<span class="old">- description: finds pages</span><span class="new">+ description: &lt;img`} {
+		if !strings.Contains(page.text, want) {
+			t.Errorf("the page has no %q:\n%s", want, page.text)
+		}
+	}
+}
+
 // payloads are texts that a page must not take for its own.
 func payloads() []string {
 	list := strings.Split(strings.TrimSpace(hostile), "\n")

@@ -43,6 +43,15 @@ func Beside(r tool.Result, format string, args ...any) tool.Result {
 	return r.Add(tool.Part{Text: fmt.Sprintf(format, args...), For: tool.ForPerson})
 }
 
+// A Difference is how a thing differs from its former state. Lines begin with - or +.
+type Difference struct {
+	Of    string
+	Lines []string
+}
+
+// Differing is the data of a result with differences, which pages show as such. The text of the result has them too.
+type Differing interface{ Differences() []Difference }
+
 type emitKey struct{}
 
 // Streaming returns a context in which emit gets the results of a verb that streams.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -161,18 +162,34 @@ func (c Change) Diff() string {
 	default:
 		fmt.Fprintf(&b, "%s: changed\n", c.Tool)
 	}
+	for _, line := range c.lines() {
+		fmt.Fprintf(&b, "  %s %s\n", line[:1], line[1:])
+	}
+	return b.String()
+}
+
+// lines returns the lines that a tool has no more, each after a -, and the new ones, each after a +.
+func (c Change) lines() (lines []string) {
 	before, after := linesOf(c.Before), linesOf(c.After)
 	for _, line := range before {
 		if !slices.Contains(after, line) {
-			fmt.Fprintf(&b, "  - %s\n", line)
+			lines = append(lines, "-"+line)
 		}
 	}
 	for _, line := range after {
 		if !slices.Contains(before, line) {
-			fmt.Fprintf(&b, "  + %s\n", line)
+			lines = append(lines, "+"+line)
 		}
 	}
-	return b.String()
+	return lines
+}
+
+// Differences returns the changes that wait for an operator.
+func (st Status) Differences() (all []room.Difference) {
+	for _, c := range st.Held {
+		all = append(all, room.Difference{Of: c.Tool, Lines: c.lines()})
+	}
+	return all
 }
 
 // linesOf returns the lines of a tool for the comparison.
