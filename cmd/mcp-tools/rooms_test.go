@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,11 +102,12 @@ func TestUndoOfOperators(t *testing.T) {
 }
 
 // TestLocalVerbs checks that no token can call verbs with credentials in their arguments, and verbs with which an
-// approver could make calls or instruct agents. A verb of the list that no longer exists is a mistake too.
+// approver could make calls or instruct agents. The console has a few of these, for people who decide about all
+// callers. A verb of the list that no longer exists is a mistake too.
 func TestLocalVerbs(t *testing.T) {
 	local := map[string][]string{
 		"agents":    {"set", "import", "export", "undo"},
-		"bridge":    {"add", "import", "approve", "grant"},
+		"bridge":    {"add", "import", "approve", "refuse", "grant"},
 		"memory":    {"import", "export", "set"},
 		"messaging": {"send", "bind", "pair"},
 		"plugins":   {"add", "enable", "remove"},
@@ -114,12 +116,22 @@ func TestLocalVerbs(t *testing.T) {
 		"store":     {"backup", "migrate-to"},
 		"token":     {"create"},
 	}
+	console := []string{"bridge approve", "bridge refuse", "memory set"}
+	who := room.Person{Name: "ann", Channel: room.ConsoleChannel}
 	for _, r := range new(app.Env).Rooms() {
 		for _, name := range local[r.Name] {
-			if v, ok := r.Verb(name); ok && v.Where != room.Local {
-				t.Errorf("%s %s can be called over HTTP", r.Name, name)
-			} else if !ok {
+			v, ok := r.Verb(name)
+			if !ok {
 				t.Errorf("%s has no verb %s", r.Name, name)
+				continue
+			}
+			token, tester, approver := who, who, who
+			token.Channel, tester.Agent, approver.Decides = "http", "tester", true
+			if v.Allows(token) || v.Allows(tester) || v.Allows(approver) {
+				t.Errorf("%s %s can be called over HTTP, or by people who decide about some callers", r.Name, name)
+			}
+			if v.Allows(who) != slices.Contains(console, r.Name+" "+name) {
+				t.Errorf("the console has %s %s: %v", r.Name, name, v.Allows(who))
 			}
 		}
 		delete(local, r.Name)

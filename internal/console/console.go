@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/webpage"
 )
 
@@ -45,6 +46,8 @@ type Options struct {
 	Secure bool
 	// Health runs the checks of doctor. nil: the checks of the rooms.
 	Health func(context.Context) []room.Finding
+	// Owner is the agent and the user of the settings, whose memories and the like are shown at first.
+	Owner tool.Caller
 	// Chart draws bars or a line as SVG, for people who would rather look than read. nil: the
 	// pages have the numbers only.
 	Chart func(kind string, labels []string, series []Series) ([]byte, error)

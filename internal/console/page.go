@@ -42,7 +42,7 @@ type Page struct {
 // pages returns all pages, in the order of the menu.
 func pages() []Page {
 	return []Page{
-		{Path: "questions", Title: "Questions", Where: room.Approver, Topics: []string{ask.Topic}, Template: "questions",
+		{Path: "questions", Title: "Questions", Where: room.Approver, Topics: []string{ask.Topic, bridgeTopic}, Template: "questions",
 			Data: showQuestions},
 		{Path: "questions/{id}", Where: room.Approver, Topics: []string{ask.Topic}, Template: "questions",
 			Data: showQuestion},
@@ -59,6 +59,9 @@ func pages() []Page {
 		{Path: "health", Title: "Health", Where: room.Operator, Template: "health", Data: showHealth},
 	}
 }
+
+// bridgeTopic is the topic of changes of other MCP servers in the change feed.
+const bridgeTopic = "mcp"
 
 // A Request is a request of a person who is logged in.
 type Request struct {
@@ -305,7 +308,7 @@ func functions() template.FuncMap {
 		"escape": escape, "verb": verbPath, "outcome": outcomeOf,
 		"ms":   func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
 		"add":  func(a, b int) int { return a + b },
-		"diff": diffRows, "picture": pictureURL, "heading": heading,
+		"diff": diffRows, "held": held, "owned": func(owner url.Values) template.URL { return template.URL(owner.Encode()) }, "most": func() int { return maxHeld }, "picture": pictureURL, "heading": heading,
 		"args": func(v ...any) []any { return v },
 	}
 }

@@ -19,6 +19,7 @@ import (
 type questionsData struct {
 	Calls   []questionData
 	Asked   []asked
+	Held    []room.Difference // tools of other MCP servers that wait
 	Decided []approvals.Question
 }
 
@@ -145,6 +146,16 @@ func showQuestions(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, _, err := r.verb("bridge", "held"); err == nil {
+		if result, _, err = r.Call("bridge", "held", nil); err != nil {
+			return nil, err
+		}
+		all, err := items[room.Difference](result)
+		if err != nil {
+			return nil, err
+		}
+		d.Held = slices.DeleteFunc(slices.Clone(all), func(one room.Difference) bool { return one.Refused })
+	}
 	if _, _, err := r.verb("questions", "list"); err != nil {
 		return d, nil // not for people who decide about some callers
 	}
@@ -152,6 +163,40 @@ func showQuestions(r *Request) (any, error) {
 		d.Asked, err = items[asked](result)
 	}
 	return d, err
+}
+
+const (
+	// maxHeld limits the tools whose differences a page shows, and maxHeldText the length of a difference.
+	maxHeld     = 20
+	maxHeldText = 64 << 10
+)
+
+// A heldTool is a tool of another MCP server that is held back.
+type heldTool struct {
+	room.Difference
+	Whole bool // Lines are the whole difference. Nobody allows what is not shown.
+}
+
+// held returns the differences for a page. Long lines become several, so that nothing of them is hidden.
+func held(all []room.Difference) (list []heldTool) {
+	for _, d := range all[:min(len(all), maxHeld)] {
+		one := heldTool{Difference: d, Whole: true}
+		one.Lines = nil
+		size := 0
+		for _, line := range d.Lines {
+			if size += len(line); size > maxHeldText {
+				one.Whole = false
+				break
+			}
+			for len(line) > maxDiffLine {
+				first := cut(line, maxDiffLine)
+				one.Lines, line = append(one.Lines, first), line[:1]+line[len(first):]
+			}
+			one.Lines = append(one.Lines, line)
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // showQuestion shows one question, which may be answered already.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,6 +16,7 @@ type roomData struct {
 	Verbs []room.Verb // that the person may call
 	List  *note       // the result of list, or of the first verb that only reads and needs no argument
 	Of    room.Verb   // the verb of List
+	Owner url.Values  // the agent and the user that the list is about, as arguments; nil for a list of all
 }
 
 // verbData is the page of a verb: its form, and the result if it only reads.
@@ -23,6 +26,7 @@ type verbData struct {
 	Fields []formField
 	Result *note
 	More   []rowLink // other verbs about the same thing
+	Owner  url.Values
 }
 
 // A formField is a parameter of a verb as a field of a form.
@@ -45,10 +49,12 @@ func showRooms(r *Request) (any, error) {
 	return all, nil
 }
 
-// verbs returns the verbs of a room that the person may call.
+// verbs returns the verbs of a room that the person may call with a form. Answers to differences have their buttons
+// beside these.
 func (r *Request) verbs(of *room.Room) (list []room.Verb) {
 	for _, v := range of.Verbs {
-		if v.Allows(r.Who) {
+		answers := slices.ContainsFunc(v.Params(), func(p tool.Param) bool { return p.Name == "seen" })
+		if v.Allows(r.Who) && !answers {
 			list = append(list, v)
 		}
 	}
@@ -66,6 +72,18 @@ func (r *Request) room(name string) (*room.Room, []room.Verb, error) {
 	return nil, nil, tool.Errorf(tool.NotFound, "there is no page %q", name)
 }
 
+// owner returns the agent and the user in the arguments of an owned verb, and those of the settings if it has none.
+func (r *Request) owner(v room.Verb) url.Values {
+	if !v.Owned {
+		return nil
+	}
+	query := r.URL.Query()
+	if query.Has("arg.agent") || query.Has("arg.user") {
+		return url.Values{"arg.agent": {query.Get("arg.agent")}, "arg.user": {query.Get("arg.user")}}
+	}
+	return url.Values{"arg.agent": {r.console.Owner.Agent}, "arg.user": {r.console.Owner.User}}
+}
+
 func showRoom(r *Request) (any, error) {
 	of, verbs, err := r.room(r.PathValue("room"))
 	if err != nil {
@@ -78,7 +96,8 @@ func showRoom(r *Request) (any, error) {
 	}
 	if at >= 0 {
 		d.Of = verbs[at]
-		result, _, err := r.call(of, d.Of, nil, false)
+		d.Owner = r.owner(d.Of)
+		result, _, err := r.call(of, d.Of, formArgs(d.Of, d.Owner), false)
 		if err != nil {
 			d.List = &note{Failed: true, Text: r.console.Scrub(message(err))}
 		} else {
@@ -97,22 +116,30 @@ func (d roomData) Row(cells []string) []rowLink {
 	if len(cells) == 0 || d.List == nil || len(d.List.Rows) == 0 {
 		return nil
 	}
-	return linksTo(d.Room, d.Verbs, d.List.Rows[0][0], cells[0], "")
+	return linksTo(d.Room, d.Verbs, d.List.Rows[0][0], cells[0], "", d.Owner)
 }
 
 // linksTo returns links to the verbs that take a thing as their first argument. head is the
 // name of the column that has it.
-func linksTo(of *room.Room, verbs []room.Verb, head, value, but string) (links []rowLink) {
+func linksTo(of *room.Room, verbs []room.Verb, head, value, but string, owner url.Values) (links []rowLink) {
 	for _, v := range verbs {
 		if len(v.Args) == 0 || v.Name == but || strings.Contains(v.Name, " ") {
 			continue
 		}
 		arg := strings.TrimSuffix(v.Args[0], "...")
 		if strings.EqualFold(head, arg) || head == "ID" && arg == "job" || head == "NAME" && arg+"s" == of.Name {
-			links = append(links, rowLink{v.Title, verbPath(of, v) + "?" + "arg." + arg + "=" + escape(value) + runs(v), v.Name})
+			links = append(links, rowLink{v.Title, verbPath(of, v) + "?" + "arg." + arg + "=" + escape(value) + ownerOf(v, owner) + runs(v), v.Name})
 		}
 	}
 	return links
+}
+
+// ownerOf is the part of a link with the owner.
+func ownerOf(v room.Verb, owner url.Values) string {
+	if !v.Owned || owner == nil {
+		return ""
+	}
+	return "&" + owner.Encode()
 }
 
 // runs is the end of a link that shows the result at once, of a verb that only reads.
@@ -127,6 +154,29 @@ func verbPath(of *room.Room, v room.Verb) string {
 	return "rooms/" + of.Name + "/" + strings.ReplaceAll(v.Name, " ", "/")
 }
 
+// fillIn puts the present text of a thing into the form that corrects it.
+func (r *Request) fillIn(d verbData, query url.Values) error {
+	shows, ok := d.Room.Verb("show")
+	if !ok || len(d.Verb.Files) != 1 || d.Verb.Risk != tool.Writes || !shows.Allows(r.Who) {
+		return nil
+	}
+	args := formArgs(shows, query)
+	if len(shows.Args) == 0 || args[shows.Args[0]] == nil {
+		return nil
+	}
+	result, _, err := r.call(d.Room, shows, args, false)
+	text, ok := result.Data.(room.Corrected)
+	if err != nil || !ok {
+		return err
+	}
+	for i := range d.Fields {
+		if d.Fields[i].Name == d.Verb.Files[0] {
+			d.Fields[i].Value = text.Correct()
+		}
+	}
+	return nil
+}
+
 func showVerb(r *Request) (any, error) {
 	name := strings.ReplaceAll(r.PathValue("verb"), "/", " ")
 	of, v, err := r.verb(r.PathValue("room"), name)
@@ -135,6 +185,8 @@ func showVerb(r *Request) (any, error) {
 	}
 	d := verbData{Room: of, Verb: v}
 	query := r.URL.Query()
+	d.Owner = r.owner(v)
+	maps.Copy(query, d.Owner)
 	for _, p := range v.Params() {
 		if v.Streams && p.Kind == "boolean" && p.Name == "follow" {
 			continue // the page shows what there is
@@ -145,11 +197,11 @@ func showVerb(r *Request) (any, error) {
 	if len(v.Args) > 0 {
 		arg := strings.TrimSuffix(v.Args[0], "...")
 		if value := query.Get("arg." + arg); value != "" {
-			d.More = linksTo(of, r.verbs(of), strings.ToUpper(arg), value, v.Name)
+			d.More = linksTo(of, r.verbs(of), strings.ToUpper(arg), value, v.Name, d.Owner)
 		}
 	}
 	if v.Risk != tool.Reads || query.Get("run") == "" {
-		return d, nil
+		return d, r.fillIn(d, query)
 	}
 	args := formArgs(v, query)
 	delete(args, "follow")

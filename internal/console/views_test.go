@@ -277,22 +277,129 @@ func TestHealthOfServers(t *testing.T) {
 }
 
 // changed is the data of a result with a difference.
-type changed struct{ lines []string }
+type changed []room.Difference
 
-func (c changed) Differences() []room.Difference {
-	return []room.Difference{{Of: "search<b>", Lines: c.lines}}
+func (c changed) Differences() []room.Difference { return c }
+
+// TestHeldTools shows the tools of other servers that are held back, on the page of questions and of their server. An
+// answer names the difference that was shown, and only people who decide about all callers have one.
+func TestHeldTools(t *testing.T) {
+	lines := []string{"-description: finds pages", "+description: <img src=x>" + strings.Repeat("y", 3000) + "hidden?"}
+	for _, payload := range payloads() {
+		if len(payload) < 10_000 {
+			lines = append(lines, "+"+payload)
+		}
+	}
+	differences := changed{
+		{In: "docs", Of: "search<b>", State: "changed", Seen: "digest-1", Lines: lines},
+		{In: "docs", Of: "huge", State: "new", Seen: "digest-2", Lines: []string{"+" + strings.Repeat("z", 100<<10)}},
+		{In: "docs", Of: "old", State: "new", Seen: "digest-3", Lines: []string{"+refused before"}, Refused: true},
+	}
+	type answer struct {
+		Name string   `json:"name" jsonschema:"the server"`
+		Tool []string `json:"tool,omitempty" jsonschema:"the tools"`
+		Seen string   `json:"seen,omitempty" jsonschema:"the difference"`
+	}
+	var got []string
+	decides := func(name string) room.Verb {
+		return room.Do(room.Verb{Name: name, Title: name, Risk: tool.Writes, Where: room.Console},
+			func(_ context.Context, a answer) (tool.Result, error) {
+				got = append(got, fmt.Sprint(name, a))
+				return tool.Text("done"), nil
+			})
+	}
+	bridge := &room.Room{Name: "bridge", Title: "Servers", Verbs: []room.Verb{
+		room.Do(room.Verb{Name: "show", Title: "Show", Risk: tool.Reads, Where: room.Operator, Args: []string{"name"}}, func(context.Context, answer) (tool.Result, error) {
+			return tool.Text("docs").With(differences), nil
+		}),
+		room.Do(room.Verb{Name: "held", Title: "Held", Risk: tool.Reads, Where: room.Operator}, func(context.Context, struct{}) (tool.Result, error) {
+			return tool.Result{Data: room.Table{Items: []room.Difference(differences)}}, nil
+		}), decides("approve"), decides("refuse")}}
+	f := newFixture(t, bridge)
+	c := f.openLink()
+	questions, server := c.get("questions").text, c.get("rooms/bridge/show?arg.name=docs&run=1").text
+	for _, page := range []string{questions, server} {
+		for _, want := range []string{"search&lt;b&gt;", `<span class="old">- description: finds pages</span><span class="new">+ description: &lt;img`,
+			"hidden?", "too long for this page", `value="digest-1"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the page has no %q:\n%s", want, page)
+			}
+		}
+	}
+	if strings.Contains(questions, "refused before") || strings.Count(questions, "/do/bridge/approve") != 1 || !strings.Contains(server, "after all") {
+		t.Errorf("the pages are:\n%s\n%s", questions, server)
+	}
+	if page := c.get("rooms/bridge").text; strings.Contains(page, "bridge/approve") {
+		t.Errorf("an answer has a form without its difference:\n%s", page)
+	}
+	c.do("bridge/approve", url.Values{"arg.name": {"docs"}, "arg.tool": {"search<b>"}, "arg.seen": {"digest-1"}})
+	c.do("bridge/refuse", url.Values{"arg.name": {"docs"}, "arg.tool": {"huge"}, "arg.seen": {"digest-2"}})
+	if want := []string{"approve{docs [search<b>] digest-1}", "refuse{docs [huge] digest-2}"}; !slices.Equal(got, want) {
+		t.Errorf("the answers are %q", got)
+	}
+	approve, _ := bridge.Verb("approve")
+	f.person["ben"], f.person["eve"] = room.Person{Name: "token:ben", Channel: room.ConsoleChannel, Agent: "tester"},
+		room.Person{Name: "oidc:eve", Channel: room.ConsoleChannel, Decides: true}
+	for _, person := range []string{"ben", "eve"} {
+		c := f.logIn(person)
+		page := c.get("questions").text
+		if a := c.do("bridge/approve", url.Values{"arg.name": {"docs"}, "arg.seen": {"digest-1"}}); a.status != http.StatusNotFound ||
+			strings.Contains(page, "search&lt;b") || len(got) != 2 {
+			t.Errorf("%s got %d, and answered %q", person, a.status, got)
+		}
+	}
+	if approve.Allows(room.Person{Name: "token:ann", Channel: "http"}) {
+		t.Error("the HTTP API has the answer")
+	}
 }
 
-func TestDifferences(t *testing.T) {
-	f := newFixture(t, &room.Room{Name: "bridge", Verbs: []room.Verb{
-		room.Do(room.Verb{Name: "show", Title: "Show", Risk: tool.Reads, Where: room.Operator}, func(context.Context, struct{}) (tool.Result, error) {
-			return tool.Text("docs").With(changed{append([]string{"-description: finds pages", "+description: <img src=x>"}, payloads()...)}), nil
-		})}})
-	page := f.openLink().get("rooms/bridge/show?run=1")
-	for _, want := range []string{"search&lt;b&gt;", `<span class="old">- description: finds pages</span><span class="new">+ description: &lt;img`} {
-		if !strings.Contains(page.text, want) {
-			t.Errorf("the page has no %q:\n%s", want, page.text)
+// paper is the data of a thing with a text.
+type paper struct{ text string }
+
+func (p paper) Correct() string { return p.text }
+
+// TestCorrect fills the form that corrects a thing with its present text.
+func TestCorrect(t *testing.T) {
+	type args struct {
+		Path  string `json:"path" jsonschema:"the thing"`
+		File  string `json:"file,omitempty" jsonschema:"its text"`
+		Agent string `json:"agent,omitempty" jsonschema:"the agent"`
+		User  string `json:"user,omitempty" jsonschema:"the user"`
+	}
+	var got string
+	f := newFixture(t, &room.Room{Name: "memory", Title: "Memories", Verbs: []room.Verb{
+		room.Do(room.Verb{Name: "show", Title: "Show", Risk: tool.Reads, Where: room.Operator, Owned: true, Args: []string{"path"}}, func(context.Context, args) (tool.Result, error) {
+			return tool.Text("shown").With(paper{"We deploy on <Friday>."}), nil
+		}),
+		room.Do(room.Verb{Name: "list", Title: "List", Risk: tool.Reads, Where: room.Operator, Owned: true}, func(_ context.Context, a args) (tool.Result, error) {
+			return room.Rows([]string{"deploy of " + a.Agent + " and " + a.User}, "", []string{"PATH"}, func(path string) []string { return []string{path} }), nil
+		}),
+		room.Do(room.Verb{Name: "set", Title: "Write", Risk: tool.Writes, Where: room.Console, Owned: true, Args: []string{"path", "file"}, Files: []string{"file"}},
+			func(_ context.Context, a args) (tool.Result, error) {
+				got = a.Path + " of " + a.Agent + ": " + a.File
+				return tool.Text("stored"), nil
+			})}})
+	f.console.Owner = tool.Caller{Agent: "main", User: "ann"}
+	c := f.openLink()
+	for page, want := range map[string]string{"rooms/memory": "deploy of main and ann",
+		"rooms/memory?arg.agent=coder&arg.user=": "deploy of coder and "} {
+		if got := c.get(page).text; !strings.Contains(got, want+"<") {
+			t.Errorf("%s has no %q:\n%s", page, want, got)
 		}
+	}
+	if page := c.get("rooms/memory?arg.agent=coder&arg.user=ben").text; !strings.Contains(page,
+		"rooms/memory/set?arg.path=deploy+of+coder+and+ben&amp;arg.agent=coder&amp;arg.user=ben") {
+		t.Errorf("the links of the list lack its owner:\n%s", page)
+	}
+	if page := c.get("rooms/memory/set?arg.path=deploy").text; !strings.Contains(page, "We deploy on &lt;Friday&gt;.</textarea>") {
+		t.Errorf("the form is:\n%s", page)
+	}
+	if page := c.get("rooms/memory/set").text; strings.Contains(page, "Friday") {
+		t.Errorf("the empty form is:\n%s", page)
+	}
+	c.do("memory/set", url.Values{"arg.path": {"deploy"}, "arg.file": {"We deploy on Monday."}, "arg.agent": {"main"}})
+	if got != "deploy of main: We deploy on Monday." {
+		t.Errorf("it stores %q", got)
 	}
 }
 

@@ -77,9 +77,9 @@ func (a API) List(w http.ResponseWriter, _ *http.Request, who Person) {
 	Reply(w, http.StatusOK, map[string]any{"verbs": all})
 }
 
-// Allows reports whether a person may call the verb over HTTP.
+// Allows reports whether a person may call the verb from elsewhere than the command line.
 func (v Verb) Allows(who Person) bool {
-	return v.Where == Approver || v.Where == Operator && who.Operates()
+	return v.Where == Approver || who.Operates() && (v.Where == Operator || v.Where == Console && who.Channel == ConsoleChannel)
 }
 
 // Call serves a call of the verb that the path names. Verbs that do not exist and

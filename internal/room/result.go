@@ -43,14 +43,22 @@ func Beside(r tool.Result, format string, args ...any) tool.Result {
 	return r.Add(tool.Part{Text: fmt.Sprintf(format, args...), For: tool.ForPerson})
 }
 
-// A Difference is how a thing differs from its former state. Lines begin with - or +.
+// A Difference is how a thing differs from its former state, which a person accepts or refuses.
 type Difference struct {
-	Of    string
-	Lines []string
+	In    string   `json:"in"` // the owner of the thing, such as a server
+	Of    string   `json:"of"`
+	State string   `json:"state"` // changed, new or gone
+	Lines []string `json:"lines"` // each begins with - or +
+	// Seen identifies the new state. An answer names it, so that it counts for no other one.
+	Seen    string `json:"seen"`
+	Refused bool   `json:"refused,omitempty"`
 }
 
 // Differing is the data of a result with differences, which pages show as such. The text of the result has them too.
 type Differing interface{ Differences() []Difference }
+
+// Corrected is the data of a result with a text that people correct.
+type Corrected interface{ Correct() string }
 
 type emitKey struct{}
 
@@ -69,10 +77,13 @@ func Emit(ctx context.Context, r tool.Result) error {
 	return emit(r)
 }
 
+// ConsoleChannel is the channel of people who use the console.
+const ConsoleChannel = "console"
+
 // A Person is who called a verb.
 type Person struct {
 	Name    string // of the system's user, or of the token
-	Channel string // cli or http
+	Channel string // cli, http or ConsoleChannel
 	// Agent and User limit the callers about whom the person decides; empty stands
 	// for all.
 	Agent, User string

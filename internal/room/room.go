@@ -73,6 +73,7 @@ type Where int
 // The places, each with those before it.
 const (
 	Local    Where = iota // the command line only
+	Console               // and the console, for people who decide all approvals
 	Operator              // and over HTTP, with a token that decides all approvals
 	Approver              // and with a token that decides some; the verb looks at who asks
 )

@@ -124,6 +124,7 @@ type served struct {
 	tools    []Offered         // that callers get
 	usable   map[string]string // from a name to the digest of its definition
 	held     []Change          // that wait for an operator
+	refused  []Change          // that an operator has refused
 	left     []string          // tools that are left out, with the reason
 }
 
@@ -277,7 +278,7 @@ func (b *Bridge) compose(r rows) *state {
 		if !one.known || one.Disabled {
 			continue
 		}
-		one.held = changes(one.list.accepted, one.list.offered)
+		one.held, one.refused = one.list.held()
 		for _, o := range serve(one.list.accepted, one.list.offered) {
 			if !one.offers(o.Name) {
 				continue
@@ -351,7 +352,7 @@ func (b *Bridge) Needs(name string) string {
 		if !ours || rest == "" || one.Access == AccessGranted {
 			continue
 		}
-		for _, c := range one.held {
+		for _, c := range slices.Concat(one.held, one.refused) {
 			if c.After != nil && toolName(one.name, c.Tool) == name {
 				return fmt.Sprintf("an operator who accepts what has changed in it: mcp-tools bridge show %s", one.name)
 			}
@@ -631,7 +632,8 @@ type Status struct {
 	Program  string
 	Listed   time.Time
 	Tools    []Tool
-	Held     []Change
+	Held     []Change // that wait
+	Refused  []Change
 	Left     []string
 	Grants   []Grant
 }
@@ -661,7 +663,8 @@ func (b *Bridge) Status(ctx context.Context, wanted ...string) (all []Status, er
 		}
 		st := Status{
 			Name: one.name, Server: one.Server, Settings: one.settings, Known: one.known, Protocol: one.list.protocol,
-			Program: one.list.program, Listed: one.list.listed, Held: one.held, Left: one.left,
+			Program: one.list.program, Listed: one.list.listed, Held: one.held,
+			Refused: one.refused, Left: one.left,
 		}
 		for _, o := range one.tools {
 			about, _, _ := strings.Cut(cleaned(cmp.Or(o.Description, o.Title), 200), "\n")
@@ -699,13 +702,16 @@ func (b *Bridge) Remove(ctx context.Context, name string) error {
 	return errors.Join(b.forgetLogin(name), b.Reload(ctx))
 }
 
-// Approve accepts the present offer of a server: all tools, or the named ones. It returns the
-// accepted tools.
+// Approve accepts changes of tools as a server offers them now: the named ones, or all that wait.
 func (b *Bridge) Approve(ctx context.Context, name string, tools ...string) ([]Change, error) {
-	if _, err := b.server(ctx, name); err != nil {
+	return b.decide(ctx, decision{server: name, tools: tools, accept: true})
+}
+
+func (b *Bridge) decide(ctx context.Context, d decision) ([]Change, error) {
+	if _, err := b.server(ctx, d.server); err != nil {
 		return nil, err
 	}
-	done, err := accept(ctx, b.o.Store, name, tools)
+	done, err := decide(ctx, b.o.Store, d)
 	return done, b.changed(ctx, err)
 }
 

@@ -100,9 +100,9 @@ func (b *Bridge) admit(ctx context.Context, server, name, definition string) (*s
 	return one, settings, nil
 }
 
-// holds reports whether a tool has changed and waits for an operator.
+// holds reports whether a tool has changed, and no operator has accepted it.
 func (s *served) holds(name string) bool {
-	return slices.ContainsFunc(s.held, func(c Change) bool { return c.Tool == name && c.After != nil })
+	return slices.ContainsFunc(slices.Concat(s.held, s.refused), func(c Change) bool { return c.Tool == name && c.After != nil })
 }
 
 func (s *served) heldBack() error {

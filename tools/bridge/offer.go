@@ -153,15 +153,7 @@ func changes(accepted, offered []Offered) (all []Change) {
 // Diff writes a change for a person, without characters that hide something.
 func (c Change) Diff() string {
 	var b strings.Builder
-	switch {
-	case c.Before == nil:
-		fmt.Fprintf(&b, "%s: new\n", c.Tool)
-	case c.After == nil:
-		fmt.Fprintf(&b, "%s: gone\n", c.Tool)
-		return b.String()
-	default:
-		fmt.Fprintf(&b, "%s: changed\n", c.Tool)
-	}
+	fmt.Fprintf(&b, "%s: %s\n", c.Tool, c.state())
 	for _, line := range c.lines() {
 		fmt.Fprintf(&b, "  %s %s\n", line[:1], line[1:])
 	}
@@ -170,6 +162,9 @@ func (c Change) Diff() string {
 
 // lines returns the lines that a tool has no more, each after a -, and the new ones, each after a +.
 func (c Change) lines() (lines []string) {
+	if c.After == nil {
+		return nil
+	}
 	before, after := linesOf(c.Before), linesOf(c.After)
 	for _, line := range before {
 		if !slices.Contains(after, line) {
@@ -184,12 +179,44 @@ func (c Change) lines() (lines []string) {
 	return lines
 }
 
-// Differences returns the changes that wait for an operator.
+// digest identifies the new state of a tool.
+func (c Change) digest() string {
+	if c.After == nil {
+		return "gone"
+	}
+	return c.After.digest()
+}
+
+// digests returns the digest of each change by its tool.
+func digests(all []Change) map[string]string {
+	list := make(map[string]string)
+	for _, c := range all {
+		list[c.Tool] = c.digest()
+	}
+	return list
+}
+
+// seenOf identifies changes. An operator who saw others has not seen these.
+func seenOf(all []Change) string { return digestOfJSON(digests(all))[:16] }
+
+// Differences returns the changes that wait for an operator, and the changes that one has refused.
 func (st Status) Differences() (all []room.Difference) {
-	for _, c := range st.Held {
-		all = append(all, room.Difference{Of: c.Tool, Lines: c.lines()})
+	for i, c := range slices.Concat(st.Held, st.Refused) {
+		all = append(all, room.Difference{
+			In: st.Name, Of: c.Tool, State: c.state(), Lines: c.lines(), Seen: seenOf([]Change{c}), Refused: i >= len(st.Held),
+		})
 	}
 	return all
+}
+
+func (c Change) state() string {
+	switch {
+	case c.Before == nil:
+		return "new"
+	case c.After == nil:
+		return "gone"
+	}
+	return "changed"
 }
 
 // linesOf returns the lines of a tool for the comparison.

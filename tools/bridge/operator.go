@@ -28,7 +28,7 @@ func Room(with With) *room.Room {
 		Name: "bridge", Title: "Give agents the tools of other MCP servers",
 		Doc: `bridge manages other MCP servers, whose tools agents get as SERVER__TOOL. Servers are
 added here or in the settings (mcp_servers). Adding one accepts the tools that it has
-then; a tool that changes later is held back until you approve the change.`,
+then; a tool that changes later is held back until you approve the change, or refuse it.`,
 		Open: func(h *room.Host) error { o.host = h; return nil },
 		Verbs: []room.Verb{
 			verb(o, room.Verb{
@@ -63,10 +63,22 @@ connected to: mcp-tools bridge test NAME does that.`,
 			}, test),
 			verb(o, room.Verb{
 				Name: "approve", Title: "Accept tools of a server that have changed, or are new",
-				Args: []string{"name", "tool..."}, Risk: tool.Writes,
-				Doc: `approve accepts the tools of a server as it offers them now: those named, or all. See
+				Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
+				Doc: `approve accepts the tools of a server as it offers them now: those named, or all that wait. See
 mcp-tools bridge show NAME for what has changed.`,
 			}, approve),
+			verb(o, room.Verb{
+				Name: "refuse", Title: "Refuse tools of a server that have changed, or are new",
+				Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
+				Doc: `refuse keeps changed and new tools of a server away from agents: those named, or all that wait.
+They wait no more, until the server changes them again. approve NAME TOOL accepts a refused
+tool after all.`,
+				Example: "  mcp-tools bridge refuse github create_issue",
+			}, refuse),
+			verb(o, room.Verb{
+				Name: "held", Title: "List the tools that are held back because they have changed, or are new",
+				Risk: tool.Reads, Where: room.Operator,
+			}, listHeld),
 			verb(o, room.Verb{
 				Name: "grant", Title: "Let an agent or a user have the tools of a server, or deny them",
 				Args: []string{"name"}, Risk: tool.Writes, // local: its arguments can have credentials
@@ -303,6 +315,10 @@ func (st Status) offer() string {
 			b.WriteString(c.Diff())
 		}
 	}
+	for _, c := range st.Refused {
+		fmt.Fprintf(&b, "\nrefused until the server changes it again; mcp-tools bridge approve %s TOOL accepts it:\n%s", st.Name,
+			c.Diff())
+	}
 	return b.String()
 }
 
@@ -368,14 +384,48 @@ func (g Grant) String() string {
 	return line
 }
 
-type approveArgs struct {
+type decideArgs struct {
 	nameArgs
-	Tool []string `json:"tool,omitempty" jsonschema:"the tools (default: all)"`
+	Tool []string `json:"tool,omitempty" jsonschema:"the tools (default: all that wait)"`
+	Seen string   `json:"seen,omitempty" jsonschema:"field seen of the difference, as in held: other changes are not decided"`
 }
 
-func approve(ctx context.Context, b *Bridge, a approveArgs) (tool.Result, error) {
-	done, err := b.Approve(ctx, a.Name, a.Tool...)
+// decide answers changes of a server's tools. On a page they may be older than the server's offer, so an answer from
+// there names the ones that were seen.
+func (a decideArgs) decide(ctx context.Context, b *Bridge, accept bool) ([]Change, error) {
+	if a.Seen == "" && room.By(ctx).Channel == room.ConsoleChannel {
+		return nil, room.Mistake("the differences of the tool were not shown")
+	}
+	return b.decide(ctx, decision{a.Name, a.Tool, accept, a.Seen})
+}
+
+func approve(ctx context.Context, b *Bridge, a decideArgs) (tool.Result, error) {
+	done, err := a.decide(ctx, b, true)
 	return room.Said(map[string]int{"accepted": len(done)}, "%s accepted", text.Plural(len(done), "change")), err
+}
+
+func refuse(ctx context.Context, b *Bridge, a decideArgs) (tool.Result, error) {
+	done, err := a.decide(ctx, b, false)
+	return room.Said(map[string]int{"refused": len(done)}, "%s refused", text.Plural(len(done), "change")), err
+}
+
+func listHeld(ctx context.Context, b *Bridge, _ struct{}) (tool.Result, error) {
+	all, err := b.Status(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var list []room.Difference
+	for _, st := range all {
+		list = append(list, st.Differences()...)
+	}
+	head := []string{"SERVER", "TOOL", "CHANGE", "STATE"}
+	return room.Rows(list, "No tool is held back.", head, func(d room.Difference) []string {
+		state := "waits"
+		if d.Refused {
+			state = "refused"
+		}
+		return []string{d.In, tool.Visible(d.Of), d.State, state}
+	}), nil
 }
 
 // callers are those whom a grant is about. The flags --agent and --user are settings of

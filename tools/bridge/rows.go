@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -28,7 +30,20 @@ type list struct {
 	program  string // name and version of the server
 	offered  []Offered
 	accepted []Offered
+	refused  map[string]string // the digest of the change that an operator refused, by tool
 	listed   time.Time
+}
+
+// held returns the changes that wait for an operator, and the changes that one has refused.
+func (l list) held() (waiting, refused []Change) {
+	for _, c := range changes(l.accepted, l.offered) {
+		if l.refused[c.Tool] == c.digest() {
+			refused = append(refused, c)
+		} else {
+			waiting = append(waiting, c)
+		}
+	}
+	return waiting, refused
 }
 
 // read reads all rows. They are few: an operator adds them.
@@ -65,16 +80,17 @@ func read(ctx context.Context, s *store.Store) (r rows, err error) {
 	return r, err
 }
 
-const listColumns = "SELECT server, place, protocol, program, offered, accepted, listed FROM mcp_list"
+const listColumns = "SELECT server, place, protocol, program, offered, accepted, refused, listed FROM mcp_list"
 
 func scanList(scan store.Scan) (name string, l list, err error) {
-	var offered, accepted string
+	var offered, accepted, refused string
 	var listed int64
-	if err = scan(&name, &l.place, &l.protocol, &l.program, &offered, &accepted, &listed); err != nil {
+	if err = scan(&name, &l.place, &l.protocol, &l.program, &offered, &accepted, &refused, &listed); err != nil {
 		return name, l, err
 	}
 	l.listed = store.FromMillis(listed)
-	err = errors.Join(json.Unmarshal([]byte(offered), &l.offered), json.Unmarshal([]byte(accepted), &l.accepted))
+	err = errors.Join(json.Unmarshal([]byte(offered), &l.offered), json.Unmarshal([]byte(accepted), &l.accepted),
+		json.Unmarshal([]byte(refused), &l.refused))
 	return name, l, err
 }
 
@@ -100,10 +116,13 @@ func keepList(ctx context.Context, s *store.Store, name string, c Server, found 
 		if errors.Is(err, store.ErrNotFound) || known.place != next.place || c.Trust == TrustFull {
 			next.accepted = found.offered
 		}
-		waits = changes(next.accepted, next.offered)
+		next.refused = known.refused
+		var refused []Change
+		waits, refused = next.held()
+		next.refused = digests(refused) // a refusal ends with the change
 		same := err == nil && known.place == next.place && known.protocol == next.protocol &&
 			known.program == next.program && digestOfJSON(known.offered) == digestOfJSON(next.offered) &&
-			digestOfJSON(known.accepted) == digestOfJSON(next.accepted)
+			digestOfJSON(known.accepted) == digestOfJSON(next.accepted) && maps.Equal(known.refused, next.refused)
 		if err := writeList(t, name, next); err != nil || same {
 			return err
 		}
@@ -128,66 +147,104 @@ func writeList(t *store.Tx, name string, l list) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.Exec(`INSERT INTO mcp_list (server, place, protocol, program, offered, accepted, listed)
-		VALUES ($1, $2, $3, $4, $5, $6, {{now}}) ON CONFLICT (server) DO UPDATE SET place = excluded.place,
+	refused, err := json.Marshal(l.refused)
+	if err != nil {
+		return err
+	}
+	_, err = t.Exec(`INSERT INTO mcp_list (server, place, protocol, program, offered, accepted, refused, listed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, {{now}}) ON CONFLICT (server) DO UPDATE SET place = excluded.place,
 		protocol = excluded.protocol, program = excluded.program, offered = excluded.offered,
-		accepted = excluded.accepted, listed = excluded.listed`,
-		name, l.place, l.protocol, l.program, string(offered), string(accepted))
+		accepted = excluded.accepted, refused = excluded.refused, listed = excluded.listed`,
+		name, l.place, l.protocol, l.program, string(offered), string(accepted), string(refused))
 	return err
 }
 
-// accept accepts the present offer of a server: the named tools, or all if none is named. It
-// returns the accepted tools.
-func accept(ctx context.Context, s *store.Store, name string, tools []string) (done []Change, err error) {
+// A decision is an operator's answer to changes of a server's tools.
+type decision struct {
+	server string
+	tools  []string // none: all that wait
+	accept bool     // otherwise they are refused
+	seen   string   // identifies the changes that the operator saw, unless it is empty
+}
+
+// decide accepts or refuses changes of the present offer of a server, and returns them.
+func decide(ctx context.Context, s *store.Store, d decision) (done []Change, err error) {
 	err = s.Update(ctx, func(t *store.Tx) error {
-		done = nil
-		if err := t.Lock(Topic + " " + name); err != nil {
+		if err := t.Lock(Topic + " " + d.server); err != nil {
 			return err
 		}
-		_, known, err := readList(t, name)
+		_, known, err := readList(t, d.server)
 		if errors.Is(err, store.ErrNotFound) {
-			return tool.Errorf(tool.NotFound, "the tools of the server %q are not known yet", name).
-				Try("run mcp-tools bridge test %s", name)
+			return tool.Errorf(tool.NotFound, "the tools of the server %q are not known yet", d.server).
+				Try("run mcp-tools bridge test %s", d.server)
 		}
 		if err != nil {
 			return err
 		}
-		wanted := make(map[string]bool)
-		for _, one := range tools {
-			wanted[one] = true
-		}
-		byName := make(map[string]Offered)
-		for _, o := range known.accepted {
-			byName[o.Name] = o
-		}
-		for _, change := range changes(known.accepted, known.offered) {
-			if len(tools) > 0 && !wanted[change.Tool] {
-				continue
-			}
-			delete(wanted, change.Tool)
-			done = append(done, change)
-			if change.After == nil {
-				delete(byName, change.Tool)
-			} else {
-				byName[change.Tool] = *change.After
-			}
-		}
-		for missing := range wanted {
-			return tool.Errorf(tool.NotFound, "nothing of the tool %q of the server %q waits for an approval", missing,
-				name).
-				Try("see mcp-tools bridge show %s", name)
-		}
-		known.accepted = known.accepted[:0:0]
-		for _, o := range byName {
-			known.accepted = append(known.accepted, o)
-		}
-		sortOffered(known.accepted)
-		if err := writeList(t, name, known); err != nil {
+		if done, err = d.changes(known); err != nil {
 			return err
 		}
-		return t.Changed(Topic, name)
+		if d.seen != "" && d.seen != seenOf(done) {
+			return tool.Errorf(tool.Conflict, "the server %q has changed its tools again", d.server).
+				Try("look at the differences once more: nothing was accepted or refused")
+		}
+		known.decide(done, d.accept)
+		if err := writeList(t, d.server, known); err != nil {
+			return err
+		}
+		return t.Changed(Topic, d.server)
 	})
 	return done, err
+}
+
+// changes returns the changes that a decision is about.
+func (d decision) changes(known list) ([]Change, error) {
+	waiting, refused := known.held()
+	if len(d.tools) == 0 {
+		return waiting, nil
+	}
+	var found []Change
+	for _, name := range d.tools {
+		same := func(c Change) bool { return c.Tool == name }
+		all := slices.Concat(waiting, refused)
+		at := slices.IndexFunc(all, same)
+		if at < 0 {
+			return nil, tool.Errorf(tool.NotFound, "nothing of the tool %q of the server %q waits for an approval", name, d.server).
+				Try("see mcp-tools bridge show %s", d.server)
+		}
+		if !slices.ContainsFunc(found, same) {
+			found = append(found, all[at])
+		}
+	}
+	return found, nil
+}
+
+// decide accepts changes, or refuses them.
+func (l *list) decide(done []Change, accept bool) {
+	refused := maps.Clone(l.refused)
+	if refused == nil {
+		refused = make(map[string]string)
+	}
+	byName := make(map[string]Offered)
+	for _, o := range l.accepted {
+		byName[o.Name] = o
+	}
+	for _, c := range done {
+		delete(refused, c.Tool)
+		switch {
+		case !accept:
+			refused[c.Tool] = c.digest()
+		case c.After == nil:
+			delete(byName, c.Tool)
+		default:
+			byName[c.Tool] = *c.After
+		}
+	}
+	l.refused, l.accepted = refused, nil
+	for _, o := range byName {
+		l.accepted = append(l.accepted, o)
+	}
+	sortOffered(l.accepted)
 }
 
 // addServer adds a server, or replaces one of the same name if replace is set.

@@ -48,7 +48,7 @@ only; agents search with memory_search by meaning too, if there are embeddings.`
 			}, o.show),
 			room.Do(room.Verb{
 				Name: "set", Title: "Write a memory from a file", Args: []string{"path", "file"}, Files: []string{"file"},
-				Risk: tool.Writes, Owned: true,
+				Risk: tool.Writes, Where: room.Console, Owned: true,
 				Doc: `set stores a text as a memory, or as the next version of one. - reads stdin. Category,
 tags and expiry stay as they are. The former version can be restored with the tool
 memory_forget and undo.`,
@@ -198,6 +198,9 @@ type Shown struct {
 	Session string    `json:"session,omitempty"` // of the author
 	Text    string    `json:"content"`
 }
+
+// Correct returns the text.
+func (s Shown) Correct() string { return s.Text }
 
 func (o *operator) show(ctx context.Context, a pathArgs) (none tool.Result, err error) {
 	d, err := o.Get(a.caller(ctx), a.Path)

@@ -27,9 +27,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/chart"
 )
 
-// consoleChannel is the channel of people who use the console.
-const consoleChannel = "console"
-
 // ServeConsole serves the console of the data directory on a free port of this machine, for
 // the person who runs the program. It passes the link that opens it to shown, and returns
 // when ctx ends.
@@ -68,14 +65,14 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 				Record: operatorLog{mask.Text, log}.record, Scrub: mask.Text,
 			},
 			Record: log.Append, Scrub: mask.Text, Hosts: []string{address, "localhost:" + port}, Log: quiet,
-			Health: e.health(), Chart: drawChart,
+			Health: e.health(), Owner: Owner(loaded.Config.Connections.Stdio), Chart: drawChart,
 		})
 		end, err := console.Announce(ctx, data, "http://"+address+"/")
 		if err != nil { // another console is announced
 			end = func() {}
 		}
 		defer end()
-		shown("http://" + address + page.Link(room.Person{Name: SystemUser(), Channel: consoleChannel}))
+		shown("http://" + address + page.Link(room.Person{Name: SystemUser(), Channel: room.ConsoleChannel}))
 		return errors.Join(serveConsole(ctx, page, listener, nil), log.Close())
 	})
 }
@@ -142,7 +139,7 @@ func (a *App) startConsole(ctx context.Context, ids *identity.Sources, certifica
 		Provider: a.consoleProvider(c),
 		API:      a.operatorAPI(), Record: a.audit.Append, Scrub: a.scrub.Text, Hosts: hosts, Secure: secure, Log: a.log,
 		Identify: func(ctx context.Context, token string) (room.Person, error) { return approver(ctx, ids, token) },
-		Health:   a.env.health(), Chart: drawChart,
+		Health:   a.env.health(), Owner: Owner(a.loaded.Config.Connections.Stdio), Chart: drawChart,
 	})
 	scheme := "http"
 	if secure {
@@ -177,7 +174,7 @@ func (a *App) consoleProvider(c console.Settings) *console.Provider {
 	}
 	p := &console.Provider{
 		Issuer: l.Issuer, ClientID: l.ClientID, Redirect: strings.TrimSuffix(c.URL, "/") + "/login/callback",
-		Scopes: l.Scopes, Claim: l.Claim, Operators: l.Operators, Approvers: l.Approvers, Channel: consoleChannel,
+		Scopes: l.Scopes, Claim: l.Claim, Operators: l.Operators, Approvers: l.Approvers, Channel: room.ConsoleChannel,
 	}
 	if l.ClientSecret != "" {
 		p.Secret = a.fetchSecret("console.login", l.ClientSecret)
@@ -208,5 +205,5 @@ func approver(ctx context.Context, ids *identity.Sources, token string) (room.Pe
 		return room.Person{}, tool.Errorf(tool.Refused, "the token %s may not decide approvals", who.ID).
 			Try("mcp-tools token create --approve makes one that may")
 	}
-	return room.Person{Name: who.ID, Channel: consoleChannel, Agent: who.Agent, User: who.User}, nil
+	return room.Person{Name: who.ID, Channel: room.ConsoleChannel, Agent: who.Agent, User: who.User}, nil
 }
