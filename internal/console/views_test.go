@@ -361,7 +361,7 @@ func (p paper) Correct() string { return p.text }
 // TestCorrect fills the form that corrects a thing with its present text.
 func TestCorrect(t *testing.T) {
 	type args struct {
-		Path  string `json:"path" jsonschema:"the thing"`
+		Path  string `json:"path,omitempty" jsonschema:"the thing"`
 		File  string `json:"file,omitempty" jsonschema:"its text"`
 		Agent string `json:"agent,omitempty" jsonschema:"the agent"`
 		User  string `json:"user,omitempty" jsonschema:"the user"`
@@ -372,7 +372,7 @@ func TestCorrect(t *testing.T) {
 			return tool.Text("shown").With(paper{"We deploy on <Friday>."}), nil
 		}),
 		room.Do(room.Verb{Name: "list", Title: "List", Risk: tool.Reads, Where: room.Operator, Owned: true}, func(_ context.Context, a args) (tool.Result, error) {
-			return room.Rows([]string{"deploy of " + a.Agent + " and " + a.User}, "", []string{"PATH"}, func(path string) []string { return []string{path} }), nil
+			return room.Rows([]string{"deploy of " + a.Agent + " and " + a.User + "."}, "", []string{"PATH"}, func(path string) []string { return []string{path} }), nil
 		}),
 		room.Do(room.Verb{Name: "set", Title: "Write", Risk: tool.Writes, Where: room.Console, Owned: true, Args: []string{"path", "file"}, Files: []string{"file"}},
 			func(_ context.Context, a args) (tool.Result, error) {
@@ -381,14 +381,14 @@ func TestCorrect(t *testing.T) {
 			})}})
 	f.console.Owner = tool.Caller{Agent: "main", User: "ann"}
 	c := f.openLink()
-	for page, want := range map[string]string{"rooms/memory": "deploy of main and ann",
-		"rooms/memory?arg.agent=coder&arg.user=": "deploy of coder and "} {
+	for page, want := range map[string]string{"rooms/memory": "deploy of main and ann.",
+		"rooms/memory?arg.agent=coder&arg.user=": "deploy of coder and ."} {
 		if got := c.get(page).text; !strings.Contains(got, want+"<") {
 			t.Errorf("%s has no %q:\n%s", page, want, got)
 		}
 	}
 	if page := c.get("rooms/memory?arg.agent=coder&arg.user=ben").text; !strings.Contains(page,
-		"rooms/memory/set?arg.path=deploy+of+coder+and+ben&amp;arg.agent=coder&amp;arg.user=ben") {
+		"rooms/memory/set?arg.path=deploy&#43;of&#43;coder&#43;and&#43;ben.&amp;arg.agent=coder&amp;arg.user=ben") {
 		t.Errorf("the links of the list lack its owner:\n%s", page)
 	}
 	if page := c.get("rooms/memory/set?arg.path=deploy").text; !strings.Contains(page, "We deploy on &lt;Friday&gt;.</textarea>") {
