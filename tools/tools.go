@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/code"
 	"github.com/mcp-tools/mcp-tools/tools/data"
 	"github.com/mcp-tools/mcp-tools/tools/discovery"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
@@ -54,6 +55,7 @@ type World struct {
 	Scripts   *script.Runner
 	Messaging messaging.Options
 	Seen      *fs.SharedSeen // of replicas; nil: there are none
+	Code      *code.Room
 }
 
 // All returns the tools of all groups.
@@ -66,7 +68,8 @@ func Catalogue() policy.Catalogue { return tool.Catalogue(list(World{})) }
 // list returns the tools of all groups. A new group is one line here.
 func list(w World) []tool.Tool {
 	all := slices.Concat(
-		fs.Tools(w.Files, w.Secrets, w.Media.Documents, w.Seen),
+		fs.Tools(w.Files, w.Secrets, w.Media.Documents, w.Seen, w.Code.Problems),
+		code.Tools(w.Code),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
 		media.Tools(w.Media),

@@ -1,7 +1,7 @@
 // Package jsonrpc reads and writes the messages of MCP: JSON-RPC 2.0, one
 // message at a time, in bounded memory. It knows the members that the server needs, and how
 // messages and lines of them are read and written, for the server and for the client of other
-// servers. It does not know sessions, tools or HTTP. Begin with [Parse].
+// servers, and for language servers, whose messages [Frames] splits. It does not know sessions, tools or HTTP. Begin with [Parse].
 package jsonrpc
 
 import (

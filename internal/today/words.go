@@ -45,6 +45,7 @@ func phrases() map[string]phrase {
 		"read_file":     {Look, "read %s", "read a file", "read %d files"},
 		"list_files":    {Look, "listed %s", "listed the files", "listed %d directories"},
 		"search":        {Look, "searched for %s", "searched in files", "searched in files %d times"},
+		"code":          {Look, "asked about the code of %s", "asked about code", "asked about code %d times"},
 		"glob":          {Look, "looked for files %s", "looked for files", "looked for files %d times"},
 		"history":       {Look, "looked at the changes of %s", "looked at earlier changes", "looked at earlier changes %d times"},
 		"read_document": {Look, "read the document %s", "read a document", "read %d documents"},

@@ -19,8 +19,9 @@ import (
 
 // applyPatch is the tool that changes, adds, removes and renames several files at once.
 type applyPatch struct {
-	files workspace.Files
-	seen  *Seen
+	files    workspace.Files
+	seen     *Seen
+	problems Problems
 }
 
 type applyPatchArgs struct {
@@ -73,7 +74,8 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 	if err := p.noteVersions(receipt); err != nil {
 		return tool.Result{}, err
 	}
-	res := tool.Text(p.format("applied to "+text.Plural(len(sections), "file")+undoHint(receipt), receipt))
+	shown := p.format("applied to "+text.Plural(len(sections), "file")+undoHint(receipt), receipt)
+	res := tool.Text(t.problems.after(ctx, shown, receipt))
 	if tool.Viewed(ctx) {
 		res = res.Showing(p.view(receipt))
 	}

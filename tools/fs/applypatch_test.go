@@ -18,7 +18,7 @@ func TestApplyPatch(t *testing.T) {
 	version := func(content string) string { return VersionOf([]byte(content)) }
 	d := newDesk(map[string]string{"a.go": "one\ntwo\nthree\n", "b.go": "x\r\ny", "old": "gone", "run": "#!\n"})
 	d.modes["b.go"] = 0o755
-	got, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"input": enveloped(
+	got, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}, nil}), map[string]any{"input": enveloped(
 		"*** Add File: docs/new.md\n+# New\n+text\n" +
 			"*** Update File: a.go\n@@ -7,2 +7,2 @@\n two\n-three\n+3\n" +
 			"*** Update File: b.go\n*** Move to: c.go\n-y\n+z\n" +
@@ -47,7 +47,7 @@ D old`
 
 func TestApplyPatchForOneFile(t *testing.T) {
 	d := newDesk(map[string]string{"f": "a\nb\n"})
-	one := tool.New(applyPatch{d, &Seen{}})
+	one := tool.New(applyPatch{d, &Seen{}, nil})
 	diff := "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
 	got, err := call(inSession(t), t, one, map[string]any{"path": "f", "patch": diff, "dry_run": true})
 	if err != nil || got != "the patch applies; nothing was changed\nM f (+1 -1)" || d.changes != 0 {
@@ -87,7 +87,7 @@ func TestApplyPatchRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(maps.Clone(files))
-			_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}),
+			_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}, nil}),
 				map[string]any{"patch": test.patch, "path": test.path})
 			if err == nil {
 				t.Fatal("accepted")
@@ -110,7 +110,7 @@ func TestApplyPatchBoundsAllFiles(t *testing.T) {
 		d.files[name] = content
 		sections += "*** Update File: " + name + "\n-y\n+z\n"
 	}
-	_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped(sections)})
+	_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}, nil}), map[string]any{"patch": enveloped(sections)})
 	if err == nil || tool.AsError(err).Kind != tool.TooLarge {
 		t.Error(err)
 	}
@@ -120,7 +120,7 @@ func TestApplyPatchAndWhatWasSeen(t *testing.T) {
 	ctx, seen := inSession(t), &Seen{}
 	caller := tool.CallerFrom(ctx)
 	d := newDesk(map[string]string{"f": "a\nb\n", "g": "x\n"})
-	one := tool.New(applyPatch{d, seen})
+	one := tool.New(applyPatch{d, seen, nil})
 	seen.Note(caller, "f", VersionOf([]byte("a\nb\n")))
 	seen.Note(caller, "g", "aaaaaaaa")
 	got, err := call(ctx, t, one, map[string]any{"patch": enveloped("*** Update File: f\n-b\n+c\n*** Update File: g\n-x\n+y\n")})
@@ -148,12 +148,12 @@ func TestApplyPatchEndsWithItsCall(t *testing.T) {
 	d := newDesk(map[string]string{"f": "a\n"})
 	ctx, cancel := context.WithCancel(inSession(t))
 	cancel()
-	if _, err := call(ctx, t, tool.New(applyPatch{d, &Seen{}}),
+	if _, err := call(ctx, t, tool.New(applyPatch{d, &Seen{}, nil}),
 		map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	d.fault = errors.New("a fault of the disk")
-	if _, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}),
+	if _, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}, nil}),
 		map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, d.fault) {
 		t.Error(err)
 	}

@@ -19,8 +19,9 @@ import (
 
 // editFile is the tool that replaces text in one file.
 type editFile struct {
-	files workspace.Files
-	seen  *Seen
+	files    workspace.Files
+	seen     *Seen
+	problems Problems
 }
 
 type editFileArgs struct {
@@ -128,7 +129,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	if !e.isStale() {
 		t.seen.Note(caller, e.name, version)
 	}
-	res := tool.Text(e.format(receipt, done, version))
+	res := tool.Text(t.problems.after(ctx, e.format(receipt, done, version), receipt))
 	if tool.Viewed(ctx) {
 		res = res.Showing(e.view(t.seen.secretsFor(ctx), receipt, done))
 	}

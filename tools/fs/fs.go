@@ -9,6 +9,7 @@ package fs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -21,20 +22,37 @@ import (
 const group = "fs"
 
 // Tools returns the tools of the group. They can be described without files. Without documents, read_file shows
-// none. With shared, replicas know what their sessions have read through others.
-func Tools(files workspace.Files, secrets *scrub.Scrubber, documents *document.Service, shared *SharedSeen) []tool.Tool {
+// none. With shared, replicas know what their sessions have read through others. Problems returns what is wrong in files
+// after a change, in a few lines and at once; nil: nothing is known.
+func Tools(
+	files workspace.Files, secrets *scrub.Scrubber, documents *document.Service, shared *SharedSeen, problems Problems,
+) []tool.Tool {
 	seen := &Seen{Secrets: secrets, Shared: shared}
 	return []tool.Tool{
 		tool.New(newReadFile(files, seen, documents)),
-		tool.New(writeFile{files, seen}),
-		tool.New(editFile{files, seen}),
-		tool.New(applyPatch{files, seen}),
+		tool.New(writeFile{files, seen, problems}),
+		tool.New(editFile{files, seen, problems}),
+		tool.New(applyPatch{files, seen, problems}),
 		tool.New(listFiles{files}),
 		tool.New(searchFiles{files, seen}),
 		tool.New(globFiles{files}),
 		tool.New(fileHistory{files}),
 		tool.New(undoChange{files, seen}),
 	}
+}
+
+// Problems returns the problems of changed files, "" for none.
+type Problems func(ctx context.Context, changed []workspace.Changed) string
+
+// after returns the text of a result with the problems after a change.
+func (p Problems) after(ctx context.Context, text string, r workspace.Receipt) string {
+	if p == nil || len(r.Files) == 0 {
+		return text
+	}
+	if found := p(ctx, r.Files); found != "" {
+		return text + "\n" + found
+	}
+	return text
 }
 
 // dirOrWorkspace returns a path, or the workspace if there is none.

@@ -19,8 +19,9 @@ import (
 
 // writeFile is the tool that writes a whole file, or appends to one.
 type writeFile struct {
-	files workspace.Files
-	seen  *Seen
+	files    workspace.Files
+	seen     *Seen
+	problems Problems
 }
 
 type writeFileArgs struct {
@@ -77,7 +78,7 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 	} else if !a.Append || !w.existed || w.wasRead && w.known == w.version {
 		t.seen.Note(caller, w.name, version)
 	}
-	res := tool.Text(w.format(receipt, done, version))
+	res := tool.Text(t.problems.after(ctx, w.format(receipt, done, version), receipt))
 	if tool.Viewed(ctx) {
 		res = res.Showing(w.view(receipt, done))
 	}

@@ -146,7 +146,7 @@ func TestWriteFile(t *testing.T) {
 				d.files["f"] = test.before
 			}
 			test.args["path"] = "f"
-			got, err := call(inSession(t), t, tool.New(writeFile{d, &Seen{}}), test.args)
+			got, err := call(inSession(t), t, tool.New(writeFile{d, &Seen{}, nil}), test.args)
 			if err != nil {
 				if got = err.Error(); tool.AsError(err).Kind != test.kind {
 					t.Errorf("%v", err)
@@ -176,7 +176,7 @@ func mustNew(t *testing.T, encoding string) textfile.Doc {
 func TestWriteFileRefusesWhatWasNotSeen(t *testing.T) {
 	ctx, seen := inSession(t), &Seen{}
 	d := newDesk(map[string]string{"f": "one"})
-	one := tool.New(writeFile{d, seen})
+	one := tool.New(writeFile{d, seen, nil})
 	write := func(content string, more ...string) error {
 		args := map[string]any{"path": "f", "content": content}
 		for _, name := range more {
@@ -234,7 +234,7 @@ func TestWriteFileAppendsToALargeFile(t *testing.T) {
 
 func TestWriteFileInAppendMode(t *testing.T) {
 	d := &writableFiles{files: map[string]string{"log": "one\n"}}
-	if _, err := (writeFile{d, &Seen{}}).Do(t.Context(), writeFileArgs{Path: "log", Content: "two\n", Mode: "append"}); err != nil {
+	if _, err := (writeFile{d, &Seen{}, nil}).Do(t.Context(), writeFileArgs{Path: "log", Content: "two\n", Mode: "append"}); err != nil {
 		t.Fatal(err)
 	}
 	if d.files["log"] != "one\ntwo\n" {

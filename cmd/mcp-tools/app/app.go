@@ -311,6 +311,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Scheduler: a.scheduler, Model: a.jsonModel(),
 		Seen:    a.sharedSeen(),
+		Code:    a.codeRoom(),
 		Scripts: a.scripts(), Orders: a.orders, Messaging: a.messagingOptions(),
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kubernetes"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/local"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/network"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/selftest"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -35,6 +36,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/version"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
 	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools/code"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -193,6 +195,20 @@ func (a *App) execOptions() exec.Options {
 			Private:    a.ownPaths(),
 		},
 	}
+}
+
+// codeRoom returns the room of language servers. None is started yet.
+func (a *App) codeRoom() *code.Room {
+	home := a.data
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real // the sandbox follows no links
+	}
+	r := code.New(code.Options{
+		Files: a.files, Dir: a.files.Dir, Secrets: a.scrub, Programs: &program.Runner{Tiers: a.tiers},
+		Workplace: a.commands.Workplace, Home: filepath.Join(home, "code"), Settings: a.loaded.Config.Code, Log: a.log,
+	})
+	a.onClose(r.Close)
+	return r
 }
 
 // commandsOf returns the rules for the commands of the caller in ctx.

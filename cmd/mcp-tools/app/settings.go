@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/agents/acp"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
+	"github.com/mcp-tools/mcp-tools/tools/code"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/media"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
@@ -41,6 +42,7 @@ type Settings struct {
 	Exec        exec.Settings           `yaml:"exec"`
 	Hooks       hooks.Settings          `yaml:"hooks" keys:"label"`
 	Sandbox     sandbox.Settings        `yaml:"sandbox" restart:"true"`
+	Code        code.Settings           `yaml:"code" restart:"true"`
 	Web         web.Settings            `yaml:"web"`
 	Models      llm.Settings            `yaml:"models" restart:"true"`
 	Media       media.Settings          `yaml:"media" restart:"true"`

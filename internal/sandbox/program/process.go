@@ -39,6 +39,10 @@ type Process struct {
 	child *box.Child
 	spec  Spec
 	name  string
+
+	layout   sandbox.Layout
+	isolated bool
+
 	stop  func() // ends the proxy
 	words sandbox.Tail
 	ended chan struct{} // closed when the program itself has ended
@@ -52,6 +56,22 @@ type Process struct {
 // Write writes to stdin. It blocks while the program does not read, until ctx ends: then a part may
 // have been written.
 func (p *Process) Write(ctx context.Context, data []byte) error { return p.child.Input(ctx, data) }
+
+// Inside returns the path at which the program sees a file of this machine.
+func (p *Process) Inside(host string) (path string, ok bool) {
+	if !p.isolated {
+		return host, true
+	}
+	return p.layout.Inside(host)
+}
+
+// Outside returns the path on this machine of a file that the program sees; "" if it is not known.
+func (p *Process) Outside(inside string) string {
+	if !p.isolated {
+		return inside
+	}
+	return p.layout.Outside(inside)
+}
 
 // Words returns the end of what the program wrote to stderr.
 func (p *Process) Words() string { return p.words.String() }

@@ -52,7 +52,7 @@ type Runner struct {
 // A Spec specifies a program.
 type Spec struct {
 	Argv        []string // the first is a name, or an absolute path
-	Env         []string // NAME=value, in addition to a short list
+	Env         []string // NAME=value, in addition to a short list, or in place of its values
 	Tier        string   // a mode of [sandbox.Tiers.Choose]
 	Dir         string   // its home and working directory, which it may change; "" for an empty home
 	Read, Write []string // further directories and files that it sees, under their paths except in a container
@@ -62,8 +62,12 @@ type Spec struct {
 	Nested      bool     // it has a sandbox of its own: see [sandbox.Spec]
 	User        int      // the user and group that it runs as on the host, if the server is root; 0: the server's
 	Limits      sandbox.Limits
-	Timeout     time.Duration // 0: none
-	Input       bool          // stdin is open for [Process.Write]; otherwise it is empty
+	// Workspace are directories of a caller that the program sees as the caller's commands do, but cannot change; then
+	// its working directory is the first of them, and Dir only its home. Nil: none. Require are guarantees of the sandbox.
+	Workspace *sandbox.Directories
+	Require   []sandbox.Guarantee
+	Timeout   time.Duration // 0: none
+	Input     bool          // stdin is open for [Process.Write]; otherwise it is empty
 
 	// Output gets what the program writes to stdout, in order and from one goroutine; the bytes are
 	// valid until it returns. Gone is called once after that, with the error of [Process.Err]. Both
@@ -74,7 +78,7 @@ type Spec struct {
 
 // Start starts a program. ctx bounds the start only.
 func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
-	tier, _, err := r.Tiers.Choose(ctx, s.Tier)
+	tier, _, err := r.Tiers.Choose(ctx, s.Tier, s.Require...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +100,15 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 	}
 	spec := sandbox.Spec{
 		ID: "program" + strings.ToLower(rand.Text()), Owner: "server", Binds: layout.Binds, Home: layout.Home,
-		Open: !tier.Isolates(), Nested: s.Nested && tier.Isolates(), Limits: s.Limits,
+		Open: !tier.Isolates(), Nested: s.Nested && tier.Isolates(), Limits: s.Limits, Require: s.Require,
 	}
-	p := &Process{spec: s, name: filepath.Base(s.Argv[0]), stop: func() {}, ended: make(chan struct{}), done: make(chan struct{})}
+	if s.Workspace != nil {
+		spec.Hidden = s.Workspace.Hidden
+	}
+	p := &Process{
+		spec: s, layout: layout, isolated: tier.Isolates(), name: filepath.Base(s.Argv[0]), stop: func() {},
+		ended: make(chan struct{}), done: make(chan struct{}),
+	}
 	if s.Network && tier.Isolates() && r.Proxy != nil && tier.Probe(ctx).Proxy {
 		var stop func()
 		if spec.Proxy, stop, err = r.Proxy(ctx, s.Hosts); err != nil {
@@ -165,6 +175,12 @@ func forwards(hosts []string) (all []sandbox.Forward) {
 // layoutOf returns where a program sees its files.
 func layoutOf(t *sandbox.Tier, s Spec) (sandbox.Layout, error) {
 	d := sandbox.Directories{Dir: s.Dir}
+	if s.Workspace != nil {
+		d.Dir = s.Workspace.Dir
+		if s.Dir != "" {
+			d.Roots = []sandbox.Root{{Name: ".home", Path: s.Dir, Write: true}}
+		}
+	}
 	for i, path := range slices.Concat(s.Read, s.Write) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -176,6 +192,9 @@ func layoutOf(t *sandbox.Tier, s Spec) (sandbox.Layout, error) {
 	}
 	l := t.Layout(d)
 	l.Binds = slices.DeleteFunc(l.Binds, func(b sandbox.Bind) bool { return b.Host == "" })
+	for i := range l.Binds {
+		l.Binds[i].Write = l.Binds[i].Write && (s.Workspace == nil || l.Binds[i].Host != s.Workspace.Dir)
+	}
 	return l, nil
 }
 
@@ -269,6 +288,9 @@ func environ(s Spec, l sandbox.Layout, isolated bool, proxy string) (string, []s
 	if s.Within != "" {
 		dir, _ = l.Inside(s.Within)
 	}
+	if s.Workspace != nil {
+		dir, _ = l.Inside(s.Workspace.Dir)
+	}
 	env := []string{"LANG=C.UTF-8", "HOME=" + home, "TERM=dumb", "SHELL=/bin/sh", "TMPDIR=" + temp, "USER=" + user, "PATH=" + path}
 	if runtime.GOOS == "windows" {
 		for _, name := range []string{"SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "WINDIR"} {
@@ -278,5 +300,9 @@ func environ(s Spec, l sandbox.Layout, isolated bool, proxy string) (string, []s
 	if proxy != "" {
 		env = append(append(env, sandbox.ProxyVariables(proxy)...), "NODE_USE_ENV_PROXY=1")
 	}
+	env = slices.DeleteFunc(env, func(v string) bool { // programs take the first of two
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(s.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	})
 	return dir, append(env, s.Env...)
 }
