@@ -86,7 +86,7 @@ func (s *server) open() {
 	close(s.ready)
 	<-s.conn.Done()
 	if err := s.conn.Close(); err != nil {
-		s.room.o.Log.Debug("a language server ended", "program", s.program, "err", err)
+		s.room.o.Log.Debug("a language server ended", "kind", s.language.name, "err", err)
 	}
 }
 
@@ -107,7 +107,7 @@ func (s *server) handshake() error {
 		if errors.As(err, &none) {
 			return none
 		}
-		s.room.o.Log.Warn("a language server did not start", "language", s.language.name, "err", err)
+		s.room.o.Log.Warn("a language server did not start", "kind", s.language.name, "err", err)
 		return &errNoServer{"the language server does not start here"}
 	}
 	s.process = process
