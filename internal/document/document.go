@@ -14,6 +14,15 @@ import (
 // it starts with ctx.
 type Reader func(ctx context.Context, src Source) (*Document, error)
 
+// A Writer makes a document of one format. The source is the content that package write describes; nothing else is read.
+type Writer func(ctx context.Context, src Source) (*Written, error)
+
+// Written is a document that was made.
+type Written struct {
+	Content []byte
+	Notes   []string // omitted or changed parts, a sentence each
+}
+
 // An Opener returns a member of an archive or an attachment of a mail, by the name that
 // Document.Members has. It is an ErrNoMember if there is none.
 type Opener func(ctx context.Context, src Source, name string) (Source, error)

@@ -61,8 +61,9 @@ type Handler struct {
 	Endings []string // of names, for formats that begin like any text
 	Looks   func(t Head) bool
 
-	Read Reader
-	Open Opener // nil for formats without members
+	Read  Reader
+	Open  Opener // nil for formats without members
+	Write Writer // nil for formats that are only read
 	// Prepare fills a directory with files that take Read too long to make, such as compiled code; nil for none. It
 	// runs once for each version of the program, in a process that gets no document. Read finds
 	// the directory in Source.Prepared, and asks for it with ErrNotPrepared.

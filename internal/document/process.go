@@ -21,6 +21,9 @@ const ChildArg = "document-reader"
 // memory is the limit of one process and of the programs that it starts, in bytes.
 const memory = 512 << 20
 
+// maxMade is the maximum size of a document that is made, in bytes: with its code in JSON it fits an answer.
+const maxMade = 64 << 20
+
 // maxStack ends a reader that calls itself without end long before it uses up the memory.
 const maxStack = 64 << 20
 
@@ -28,6 +31,7 @@ const maxStack = 64 << 20
 type order struct {
 	Source
 	Members []string // the names after each !/ of a path
+	Make    Format   // the format to make of the source; empty to read it
 	Temp    string   // a directory for temporary files; empty for the home directory
 	Time    time.Duration
 }
@@ -35,6 +39,7 @@ type order struct {
 // A reply is the answer of the process, as JSON on its stdout.
 type reply struct {
 	Document *Document
+	Written  *Written
 	Format   Format
 	Kind     Kind   // of the error
 	Error    string // a sentence for the model
@@ -137,6 +142,16 @@ func carryOut(ctx context.Context, o order, file *os.File, all Formats) (r reply
 		}
 	}()
 	o.Data = file
+	if o.Make != Unknown {
+		made, err := all.Of(o.Make).Write(ctx, o.Source)
+		if err != nil {
+			return fail(err)
+		}
+		if made != nil && len(made.Content) > maxMade {
+			return fail(Errorf(ErrTooBig, "the document would have more than %d MB", maxMade>>20))
+		}
+		return reply{Written: made}
+	}
 	w := walk{formats: all}
 	d, err := w.read(ctx, o.Source, o.Members)
 	r.Format = w.format

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -206,8 +207,41 @@ func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, 
 	return got, err
 }
 
-// run starts a process, sends it the document and returns its answer.
+// run reads a document in a process.
 func (s *Service) run(ctx context.Context, r Request, digest, prepared string) (got Reading, err error) {
+	answer, err := s.ask(ctx, r, Unknown, digest, prepared)
+	switch {
+	case err != nil:
+		return Reading{Format: answer.Format}, err
+	case answer.Document == nil:
+		return got, errors.New("the process that reads documents has sent no document")
+	}
+	return Reading{answer.Document, answer.Format}, nil
+}
+
+// Write makes a document of a format with a [Writer]. content is what package write describes. If something is wrong
+// with the content it returns an error for the model.
+func (s *Service) Write(ctx context.Context, format Format, content []byte) (*Written, error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r := Request{Content: bytes.NewReader(content), Size: int64(len(content))}
+	sum := sha256.Sum256(content)
+	answer, err := s.ask(ctx, r, format, hex.EncodeToString(sum[:]), "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	if answer.Written == nil {
+		return nil, errors.New("the process that writes documents has sent no document")
+	}
+	return answer.Written, nil
+}
+
+// ask starts a process, sends it the document or the content of one that is to be made, and returns its answer.
+func (s *Service) ask(ctx context.Context, r Request, format Format, digest, prepared string) (got reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Time+10*time.Second)
 	defer cancel()
 	var binds []sandbox.Bind
@@ -221,7 +255,7 @@ func (s *Service) run(ctx context.Context, r Request, digest, prepared string) (
 	defer link.Close()
 	stop := context.AfterFunc(ctx, func() { _ = link.Close() })
 	defer stop()
-	o := order{Members: r.Members, Time: s.o.Time, Source: Source{
+	o := order{Make: format, Members: r.Members, Time: s.o.Time, Source: Source{
 		Name: r.Name, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR, Pictures: r.Pictures,
 		Language: s.o.Language, Prepared: prepared, Limits: DefaultLimits(),
 	}}
@@ -247,17 +281,15 @@ func (s *Service) run(ctx context.Context, r Request, digest, prepared string) (
 		return got, Errorf(ErrTooBig, "reading it took more than 512 MB of memory, or its reader failed; "+
 			"it may be damaged, or be made to do harm")
 	case answer.Kind != "":
-		return Reading{Format: answer.Format}, &Error{Kind: answer.Kind, Text: answer.Error}
+		return reply{Format: answer.Format}, &Error{Kind: answer.Kind, Text: answer.Error}
 	case answer.Error != "":
 		return got, fmt.Errorf("the process that reads documents: %s", answer.Error)
 	case sent != nil:
 		return got, sent
 	case hex.EncodeToString(sum.Sum(nil)) != digest:
 		return got, Errorf(ErrBroken, "the file has changed while it was read; read it again")
-	case answer.Document == nil:
-		return got, errors.New("the process that reads documents has sent no document")
 	}
-	return Reading{answer.Document, answer.Format}, nil
+	return answer, nil
 }
 
 func send(to io.Writer, o order, content io.Reader, sum hash.Hash) error {

@@ -79,10 +79,11 @@ func phrases() map[string]phrase {
 		"http_request": {Web, "sent a request: %s", "sent a request", "sent %d requests"},
 		"browser":      {Web, "used the browser: %s", "used the browser", "used the browser %d times"},
 
-		"create_image": {Made, "made a picture", "made a picture", "made %d pictures"},
-		"create_audio": {Made, "made a recording", "made a recording", "made %d recordings"},
-		"create_video": {Made, "made a video", "made a video", "made %d videos"},
-		"tts":          {Made, "read a text aloud", "read a text aloud", "read %d texts aloud"},
+		"write_document": {Made, "wrote the document %s", "wrote a document", "wrote %d documents"},
+		"create_image":   {Made, "made a picture", "made a picture", "made %d pictures"},
+		"create_audio":   {Made, "made a recording", "made a recording", "made %d recordings"},
+		"create_video":   {Made, "made a video", "made a video", "made %d videos"},
+		"tts":            {Made, "read a text aloud", "read a text aloud", "read %d texts aloud"},
 
 		"message":       {Message, "sent a message to %s", "sent a message", "sent %d messages"},
 		"contacts":      {Message, "looked after contacts: %s", "looked after contacts", "looked after contacts %d times"},

@@ -91,6 +91,7 @@ func Tools(o Options) []tool.Tool {
 		tool.Prepared(readAudio{s}),
 		tool.Prepared(readVideo{s}),
 		tool.Prepared(createImage{s}),
+		tool.New(writeDocument{o, o.Documents}),
 		tool.Prepared(speak{s}),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document/plain"
 	"github.com/mcp-tools/mcp-tools/internal/document/rtf"
 	"github.com/mcp-tools/mcp-tools/internal/document/tables"
+	"github.com/mcp-tools/mcp-tools/internal/document/write"
 )
 
 // Formats returns all formats. The first one that recognizes a file counts.
@@ -32,15 +33,15 @@ func Formats() document.Formats {
 		{Format: document.PDF, Kind: "PDF", Kept: "headings, lists, tables, columns, links, values of forms; running heads are left out",
 			Needs: "tesseract-ocr for scanned pages",
 			Name:  "a PDF document", Types: []string{"/pdf"}, Begins: begins("%PDF-"), Before: 1024,
-			Read: pdf.Read, Prepare: pdf.Prepare},
+			Read: pdf.Read, Prepare: pdf.Prepare, Write: write.PDF},
 		{Format: document.DOCX, Kind: "Word", Kept: words,
 			Name: "a Word document", Types: []string{"wordprocessingml.document"},
 			Inside: mainParts("wordprocessingml.document", "word.document", "wordprocessingml.template", "word.template"),
-			Read:   office.DOCX},
+			Read:   office.DOCX, Write: write.DOCX},
 		{Format: document.XLSX, Kind: "Excel", Kept: sheets,
 			Name: "a spreadsheet", Types: []string{"spreadsheetml.sheet"},
 			Inside: mainParts("spreadsheetml.sheet", "excel.sheet", "spreadsheetml.template", "excel.template"),
-			Read:   office.XLSX},
+			Read:   office.XLSX, Write: write.XLSX},
 		{Format: document.PPTX, Kind: "PowerPoint", Kept: slides,
 			Name: "a presentation", Types: []string{"presentationml.presentation"},
 			Inside: mainParts("presentationml.presentation", "presentationml.slideshow", "powerpoint.presentation",
@@ -93,7 +94,7 @@ func Formats() document.Formats {
 		{Format: document.EML, Kind: "mail", Kept: letters,
 			Endings: []string{".eml"}, Looks: mail.Looks, Read: mail.Read, Open: mail.Open},
 		{Format: document.HTML, Kind: "HTML", Kept: "the main part of a page",
-			Endings: []string{".html", ".htm", ".xhtml"}, Looks: html.Looks, Read: html.Read},
+			Endings: []string{".html", ".htm", ".xhtml"}, Looks: html.Looks, Read: html.Read, Write: write.HTML},
 		{Format: document.CSV, Kind: "CSV", Kept: sheets,
 			Endings: []string{".csv", ".tsv", ".tab"}, Read: tables.Read},
 		{Format: document.Text, Read: plain.Read},

@@ -1,0 +1,77 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"net/http"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+)
+
+// unescape returns text as a reader sees it: without the backslashes and entities of Markdown, unless it is raw.
+func unescape(text string, raw bool) string {
+	if raw {
+		return text
+	}
+	return string(util.UnescapePunctuations(util.ResolveEntityNames(util.ResolveNumericReferences([]byte(text)))))
+}
+
+// style is the style sheet of pages.
+const style = `body{font:16px/1.55 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;color:#1c1f23}
+h1,h2,h3,h4,h5,h6{line-height:1.25;color:#1f3a5f}img{max-width:100%}
+table{border-collapse:collapse;margin:1em 0}th,td{border:1px solid #b0b8c0;padding:.3em .6em}th{background:#e8ecf1}
+pre{background:#f4f5f7;padding:.8em;overflow:auto}code{font-family:ui-monospace,monospace;font-size:.92em}
+blockquote{border-left:4px solid #c0c8d0;margin:1em 0;padding:0 1em;color:#505050}.author{color:#606060}`
+
+// HTML makes a page of Markdown: one file, with its pictures, that loads nothing.
+func HTML(_ context.Context, src document.Source) (*document.Written, error) {
+	w, err := parse(src)
+	if err != nil {
+		return nil, err
+	}
+	var pictures []*ast.Image
+	err = ast.Walk(w.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Image:
+			if entering {
+				pictures = append(pictures, n)
+			}
+		case *ast.RawHTML, *ast.HTMLBlock:
+			w.note("raw HTML was left out")
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range pictures {
+		data := w.pictures[string(n.Destination)]
+		if kind := http.DetectContentType(data); strings.HasPrefix(kind, "image/") {
+			n.Destination = []byte("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data))
+			continue
+		}
+		w.note("the picture %.100q is not a file of the workspace, so only its description was written", n.Destination)
+		n.Parent().ReplaceChild(n.Parent(), n, ast.NewString([]byte(w.plain(n))))
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "+
+		"content=\"width=device-width\">\n<title>%s</title>\n<style>\n%s\n</style>\n</head>\n<body>\n", html.EscapeString(w.title), style)
+	if w.title != "" {
+		fmt.Fprintf(&b, "<h1>%s</h1>\n", html.EscapeString(w.title))
+	}
+	if w.author != "" {
+		fmt.Fprintf(&b, "<p class=\"author\">%s</p>\n", html.EscapeString(w.author))
+	}
+	if err := converter().Renderer().Render(&b, w.source, w.root); err != nil {
+		return nil, err
+	}
+	b.WriteString("</body>\n</html>\n")
+	return &document.Written{Content: b.Bytes(), Notes: w.notes}, nil
+}
