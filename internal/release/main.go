@@ -1,5 +1,5 @@
 // Command release builds everything that users install, from the last commit of a checkout:
-// archives, packages for Linux, container images, bundles and extensions of clients, lists
+// archives, packages for Linux and npm, container images, bundles and extensions of clients, lists
 // for package managers, bills of materials and checksums. It needs Go, make and git, and no Docker
 // daemon. The same commit gives the same bytes.
 //
@@ -85,7 +85,7 @@ func run(from, out, only string, debian bool) error {
 		return err
 	}
 	for _, step := range []func() error{
-		r.archives, r.packages, r.bundles, r.images, r.plugins, r.deployments, r.listings, r.bills, r.sums,
+		r.archives, r.packages, r.npm, r.bundles, r.images, r.plugins, r.deployments, r.listings, r.bills, r.sums,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -735,7 +735,7 @@ func newWine(t *testing.T) []string {
 // TestChart has helm check the chart and compares what it makes with a file.
 func TestChart(t *testing.T) {
 	dir := t.TempDir()
-	unpackFile(t, find(t, ".tgz"), dir)
+	unpackFile(t, find(t, "mcp-tools-*.tgz"), dir)
 	chart := filepath.Join(dir, "mcp-tools")
 	// The golden file does not change with the version.
 	name := filepath.Join(chart, "Chart.yaml")
