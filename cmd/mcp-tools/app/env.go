@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -84,6 +85,23 @@ func explainMissing(err error) error {
 
 // DataDir returns the data directory.
 func (e *Env) DataDir() (string, error) { return config.DataDir(e.Data, e.Getenv) }
+
+// ClientCommand returns the command with which a client starts this program: the path of
+// [Executable], or npx with the package of this version if npx has started the program, because
+// the paths in the cache of npx do not last. The version stays, so that a client starts the
+// program that was tried, and npx finds it in its cache without the registry.
+func (e *Env) ClientCommand() (command string, args []string, err error) {
+	pack := e.Getenv("MCP_TOOLS_NPX") // set by the script of the npm package
+	if pack == "" {
+		command, err = Executable()
+		return command, nil, err
+	}
+	args = []string{"-y", pack}
+	if runtime.GOOS == "windows" { // npx is a script there, which clients do not start
+		return "cmd", append([]string{"/c", "npx"}, args...), nil
+	}
+	return "npx", args, nil
+}
 
 // Executable returns the path by which this program was started, so that an entry
 // in a client's settings survives an upgrade that changes the target of a link.

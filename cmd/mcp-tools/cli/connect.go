@@ -210,7 +210,6 @@ func (a *CLI) entryServer(cmd *cobra.Command, c clients.Client, e entry) (client
 	if err != nil {
 		return s, err
 	}
-	s.Args = passed
 	if e.project {
 		if i := slices.IndexFunc(passed, func(arg string) bool {
 			return slices.Contains([]string{"--config", "--data", "--workspace"}, arg)
@@ -218,9 +217,15 @@ func (a *CLI) entryServer(cmd *cobra.Command, c clients.Client, e entry) (client
 			return s, app.Usagef("%s names a path of this machine, and the file of a project is for all its users; "+
 				"omit it: the client starts the server in the project", passed[i])
 		}
-		s.Command = "mcp-tools"
+		if s.Command, s.Args, err = a.ClientCommand(); err != nil {
+			return s, err
+		}
+		if len(s.Args) == 0 {
+			s.Command = "mcp-tools"
+		}
+		s.Args = append(s.Args, passed...)
 		if _, err := exec.LookPath(s.Command); err != nil {
-			fmt.Fprintln(a.Err, "Warning: mcp-tools is not in your PATH, where the client will look for it.")
+			fmt.Fprintf(a.Err, "Warning: %s is not in your PATH, where the client will look for it.\n", s.Command)
 		}
 		return s, checked(s)
 	}
@@ -229,12 +234,12 @@ func (a *CLI) entryServer(cmd *cobra.Command, c clients.Client, e entry) (client
 		return s, err
 	}
 	if workspace != "" && !slices.Contains(passed, "--workspace") {
-		s.Args = append(s.Args, "--workspace", workspace)
+		passed = append(passed, "--workspace", workspace)
 	}
-	s.Command, err = app.Executable()
-	if err != nil {
+	if s.Command, s.Args, err = a.ClientCommand(); err != nil {
 		return s, err
 	}
+	s.Args = append(s.Args, passed...)
 	return s, checked(s)
 }
 
