@@ -886,7 +886,7 @@ func TestNPX(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := settings.Servers["mcp-tools"]
-	if entry.Command != "npx" || len(entry.Args) < 2 || !strings.HasPrefix(entry.Args[1], "mcp-tools@") {
+	if entry.Command != "npx" || len(entry.Args) < 3 || !strings.HasPrefix(entry.Args[2], "mcp-tools@") {
 		t.Fatalf("the entry is %s", text)
 	}
 	all.Close() // npx has the version in its cache

@@ -89,14 +89,14 @@ func (e *Env) DataDir() (string, error) { return config.DataDir(e.Data, e.Getenv
 // ClientCommand returns the command with which a client starts this program: the path of
 // [Executable], or npx with the package of this version if npx has started the program, because
 // the paths in the cache of npx do not last. The version stays, so that a client starts the
-// program that was tried, and npx finds it in its cache without the registry.
+// program that was tried; with --prefer-offline npx finds it in its cache without the registry.
 func (e *Env) ClientCommand() (command string, args []string, err error) {
 	pack := e.Getenv("MCP_TOOLS_NPX") // set by the script of the npm package
 	if pack == "" {
 		command, err = Executable()
 		return command, nil, err
 	}
-	args = []string{"-y", pack}
+	args = []string{"-y", "--prefer-offline", pack}
 	if runtime.GOOS == "windows" { // npx is a script there, which clients do not start
 		return "cmd", append([]string{"/c", "npx"}, args...), nil
 	}
