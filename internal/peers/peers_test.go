@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // replica returns a replica that listens, and answers with its name and the request.
@@ -174,4 +175,28 @@ func TestTaken(t *testing.T) {
 	if n := len(seen.of["a"].seen); n > 2*windowSize+1 {
 		t.Errorf("%d numbers are kept", n)
 	}
+}
+
+// TestSigns lists the replicas that had something, with the number of things that they have now, on each store.
+func TestSigns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		a, b := replica(t, s, "a"), replica(t, s, "b")
+		replica(t, s, "idle")
+		a.Hold("process", "ann", "p1")
+		a.Hold("browser", "ann", "s")
+		b.Hold("process", "ben", "p2")
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		signs, err := Signs(t.Context(), s)
+		if err != nil || len(signs) != 2 {
+			t.Fatalf("%+v, %v", signs, err)
+		}
+		if one := signs[0]; one.Name != "a" || one.Address != a.o.Address || !one.Alive || one.Holds != 2 || one.Seen.IsZero() {
+			t.Errorf("the replica that is alive: %+v", one)
+		}
+		if one := signs[1]; one.Name != "b" || one.Alive {
+			t.Errorf("the replica that has ended: %+v", one)
+		}
+	})
 }
