@@ -261,6 +261,14 @@ func dialWire(cmd *exec.Cmd, token string) (*wire, error) {
 var errNotNow = errors.New("the server does not let anybody in at present")
 
 func (w *wire) call(ctx context.Context, tool string, args map[string]any) (string, bool, error) {
+	a, err := w.ask(ctx, tool, args)
+	if err != nil {
+		return "", false, err
+	}
+	return a.read()
+}
+
+func (w *wire) ask(ctx context.Context, tool string, args map[string]any) (answered, error) {
 	const version = "2026-07-28"
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
 		"params": map[string]any{
@@ -269,11 +277,11 @@ func (w *wire) call(ctx context.Context, tool string, args map[string]any) (stri
 				"io.modelcontextprotocol/clientCapabilities": map[string]any{}},
 		}})
 	if err != nil {
-		return "", false, err
+		return answered{}, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return "", false, err
+		return answered{}, err
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
@@ -284,21 +292,21 @@ func (w *wire) call(ctx context.Context, tool string, args map[string]any) (stri
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", false, fmt.Errorf("%w: %w", errGone, err)
+		return answered{}, fmt.Errorf("%w: %w", errGone, err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	switch {
 	case err != nil:
-		return "", false, fmt.Errorf("%w: %w", errGone, err)
+		return answered{}, fmt.Errorf("%w: %w", errGone, err)
 	case res.StatusCode == http.StatusServiceUnavailable:
-		return "", false, fmt.Errorf("%w: %s", errNotNow, text)
+		return answered{}, fmt.Errorf("%w: %s", errNotNow, text)
 	case res.StatusCode != http.StatusOK:
-		return "", false, fmt.Errorf("status %d: %s", res.StatusCode, text)
+		return answered{}, fmt.Errorf("status %d: %s", res.StatusCode, text)
 	}
 	var a answered
 	if err := json.Unmarshal(text, &a); err != nil {
-		return "", false, fmt.Errorf("the answer %q: %w", text, err)
+		return answered{}, fmt.Errorf("the answer %q: %w", text, err)
 	}
-	return a.read()
+	return a, nil
 }

@@ -178,21 +178,25 @@ func receiver(t *store.Tx, to To) (To, error) {
 	return to, err
 }
 
-// Settle takes an event out of an inbox that its receiver has learned of in another way. told reports that the
+// Settle takes an event out of an inbox that its receiver has learned of in another way. shown reports that the
 // event was delivered before, with the whole text. An event that is not there is settled. id is [Event.ID].
-func Settle(t *store.Tx, to To, id string) (told bool, err error) {
-	id = idOf(to, id)
+func Settle(t *store.Tx, to To, id string) (shown bool, err error) {
+	shown, open, err := told(t, to, id)
+	if err == nil && open {
+		_, err = t.Exec("UPDATE inbox SET delivered = {{now}} WHERE id = $1", idOf(to, id))
+	}
+	return shown, err
+}
+
+// told reports whether an event was delivered with the whole text, or whether it is there and was not delivered.
+func told(t *store.Tx, to To, id string) (shown, open bool, err error) {
 	var delivered int64
 	var content string
-	err = t.Row("SELECT delivered, content FROM inbox WHERE id = $1", []any{id}, &delivered, &content)
+	err = t.Row("SELECT delivered, content FROM inbox WHERE id = $1", []any{idOf(to, id)}, &delivered, &content)
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+		return false, false, nil
 	}
-	if err != nil || delivered > 0 {
-		return len(tool.Line(content)) <= maxLine, err
-	}
-	_, err = t.Exec("UPDATE inbox SET delivered = {{now}} WHERE id = $1", id)
-	return false, err
+	return err == nil && delivered > 0 && len(tool.Line(content)) <= maxLine, err == nil && delivered == 0, err
 }
 
 // idOf returns the id of a row: 24 digits are short enough for models to repeat.

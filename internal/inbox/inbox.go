@@ -141,6 +141,26 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 	return events, nil
 }
 
+// Read settles an event whose receiver learns of it by the result of a call, as [Settle] does. The event counts as
+// delivered when [Inbox.Sent] confirms the call: if the server dies before that, it is delivered again.
+func (b *Inbox) Read(t *store.Tx, to To, id, call string) (shown bool, err error) {
+	shown, open, err := told(t, to, id)
+	if err != nil || !open {
+		return shown, err
+	}
+	id = idOf(to, id)
+	if _, err = t.Exec("UPDATE inbox SET call = $1, until = {{now}} + $2, tries = tries + 1 WHERE id = $3",
+		call, b.lease.Milliseconds(), id); err != nil {
+		return false, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.taken[call], id) { // the transaction may have been tried before
+		b.taken[call] = append(b.taken[call], id)
+	}
+	return false, nil
+}
+
 // mine selects the events of a caller's session.
 func mine(c tool.Caller) (from string, args []any) {
 	args = []any{c.Agent, c.User}

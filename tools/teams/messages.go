@@ -123,7 +123,7 @@ func (b *board) Read(ctx context.Context) (list []Message, told, left int, err e
 				b.agent); err != nil {
 				return err
 			}
-			whole, err := inbox.Settle(c.Tx, c.inboxOf(b.agent), messageID(m.ID))
+			whole, err := b.settle(ctx, c, messageID(m.ID))
 			if err != nil {
 				return err
 			}
@@ -137,6 +137,16 @@ func (b *board) Read(ctx context.Context) (list []Message, told, left int, err e
 			[]any{b.team.ID, b.name, b.agent}, &left)
 	})
 	return list, told, left, err
+}
+
+// settle settles the notice about a message that the caller reads now. If the server dies before the caller has the
+// result, the notice comes again. Subagents and programs do not confirm results.
+func (b *board) settle(ctx context.Context, c *change, id string) (whole bool, err error) {
+	running := tool.RunningFrom(ctx)
+	if b.o.Inbox == nil || running.Status == nil || running.Script != "" || running.Caller.Depth > 0 {
+		return inbox.Settle(c.Tx, c.inboxOf(b.agent), id)
+	}
+	return b.o.Inbox.Read(c.Tx, c.inboxOf(b.agent), id, running.Call)
 }
 
 // LeadOf returns the agent that leads a team, by the name of the team. Without one the error is

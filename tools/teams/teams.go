@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
@@ -57,6 +58,7 @@ type Options struct {
 	Done func(t *store.Tx, lead, task, text string) error
 	// Withdraw withdraws the questions about a task.
 	Withdraw func(t *store.Tx, task string) error
+	Inbox    *inbox.Inbox // confirms that messages were read; nil: they are read once the call has run
 	Log      *slog.Logger
 }
 

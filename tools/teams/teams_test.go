@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/ask"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -306,6 +308,36 @@ func TestPages(t *testing.T) {
 		wants(t, w.tasks("ann", `{"action":"list","page":2}`), `"count":2`, `"Task 31"`)
 		wants(t, w.tasks("ann", `{"action":"list","order":"newest"}`), `"Task 31"`)
 		w.refused("ann", `{"action":"list","status":"done"}`, `there is no status "done"`)
+	})
+}
+
+// TestMessageOfAKilledServer has a server that is killed before its client gets the message that it has asked for.
+func TestMessageOfAKilledServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		box := func() *inbox.Inbox { return inbox.New(inbox.Options{Store: s, Lease: 10 * time.Millisecond}) }
+		killed, next := box(), box()
+		w := newCrew(t, s, Options{Inbox: killed}, Settings{})
+		bob := tool.Caller{Agent: "bob", User: "u", Channel: "stdio", Session: "session of bob"}
+		read := func(call string) string {
+			t.Helper()
+			ctx := tool.With(t.Context(), &tool.Running{Caller: bob, Call: call, Status: func() (s tool.SessionStatus) { return s }})
+			text, err := w.call(ctx, "team_message", `{"action":"read"}`)
+			w.must(err)
+			return text
+		}
+		for _, text := range []string{"one", "two"} {
+			_, err := w.call(w.as("ann"), "team_message", `{"action":"send","to":"bob","text":"`+text+`"}`)
+			w.must(err)
+			wants(t, read(text), `"count":1`, text)
+			if text == "one" {
+				killed.Sent(t.Context(), bob, text, true)
+			}
+		}
+		events, err := next.Wait(t.Context(), bob, "later", nil, time.Minute)
+		w.must(err)
+		if len(events) != 1 || !strings.Contains(events[0].Text, "two") || !events[0].Again {
+			t.Errorf("the next server delivers %+v", events)
+		}
 	})
 }
 

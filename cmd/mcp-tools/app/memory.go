@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
@@ -111,6 +112,7 @@ func (a *App) openMemory(context.Context) error {
 	a.graph = knowledge.New(a.store, a.index)
 	a.unused = a.store.Unused
 	a.openContextFiles()
+	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
 	a.openTeams()
 	return nil
 }

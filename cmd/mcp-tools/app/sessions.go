@@ -14,7 +14,6 @@ import (
 
 // openSessions joins sessions and their inboxes to the store, which it does not open.
 func (a *App) openSessions(context.Context) error {
-	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
 	a.sessions = sessions.New(sessions.Options{
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
 		Dir:         locksOf(a.store, a.data),

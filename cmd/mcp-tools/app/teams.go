@@ -22,7 +22,7 @@ func (a *App) openTeams() {
 	a.questions = questions.New(a.store, a.jobs, a.log)
 	a.questions.Page = a.questionPage
 	a.teams = teams.New(teams.Options{
-		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: ask.WithdrawAbout, Start: a.startMember,
+		Store: a.store, Unused: a.unused, Log: a.log, Inbox: a.inbox, Withdraw: ask.WithdrawAbout, Start: a.startMember,
 		Done:     a.taskDone,
 		Describe: func(_ context.Context, agent string) string { return a.loaded.Config.Agents[agent].About },
 		Ask: func(ctx context.Context, q questions.Question) (answer string, err error) {

@@ -20,15 +20,16 @@ const patience = 3 * time.Minute
 
 // A Server is a PostgreSQL server.
 type Server struct {
-	dir string // with its data, its socket and its log
+	dir      string // with its data, its socket and its log
+	settings []string
 }
 
 // Postgres starts a server until the end of the test, which may stop it and
-// start it again. Tests that need only a database should use [Database].
-func Postgres(t testing.TB) *Server {
+// start it again. Settings, such as fsync=on, replace the usual ones. Tests that need only a database should use [Database].
+func Postgres(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	installed(t)
-	s := new(Server)
+	s := &Server{settings: settings}
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
 	if err := s.settle(); err != nil {
 		t.Fatal(err)
@@ -134,6 +135,9 @@ func (s *Server) Start(t testing.TB) {
 func (s *Server) start() error {
 	options := fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories=%s -c fsync=off -c max_connections=200",
 		s.dir)
+	for _, one := range s.settings {
+		options += " -c " + one
+	}
 	return s.run("pg_ctl", "start", "-w", "-s", "-t", seconds(patience), "-D", s.data(), "-l", s.log(), "-o", options)
 }
 
