@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,9 +46,10 @@ type api struct {
 
 // An apiError is a Status of the API.
 type apiError struct {
-	Code    int    `json:"code"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Code    int           `json:"code"`
+	Reason  string        `json:"reason"`
+	Message string        `json:"message"`
+	after   time.Duration // to wait before the next try; 0 if the server does not say
 }
 
 func (e *apiError) Error() string { return e.Message }
@@ -247,8 +249,24 @@ func (a *api) authorize(h http.Header) error {
 	return err
 }
 
-// open sends a request, and returns the response if it is a success.
+// open sends a request, and returns the response if it is a success. An API server that has too many requests says when
+// to try again.
 func (a *api) open(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	for {
+		resp, err := a.once(ctx, method, path, query, body)
+		refused := (*apiError)(nil)
+		if !errors.As(err, &refused) || refused.Code != http.StatusTooManyRequests || refused.after == 0 {
+			return resp, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(refused.after):
+		}
+	}
+}
+
+func (a *api) once(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
 	r, err := a.request(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
@@ -275,6 +293,9 @@ func failure(resp *http.Response) error {
 		e.Message = "the answer has the status " + resp.Status
 	}
 	e.Code = resp.StatusCode
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		e.after = time.Duration(max(seconds, 1)) * time.Second
+	}
 	return e
 }
 
@@ -345,6 +366,9 @@ func (a *api) watch(ctx context.Context, namespace string, p pod, until func(pod
 		"watch": {"1"}, "fieldSelector": {"metadata.name=" + p.Metadata.Name}, "resourceVersion": {p.Metadata.ResourceVersion},
 		"timeoutSeconds": {fmt.Sprint(int(watchFor.Seconds()))},
 	}, nil)
+	if status(err) == http.StatusGone { // the resource version is too old
+		return errWatchEnded
+	}
 	if err != nil {
 		return err
 	}
@@ -373,7 +397,7 @@ func (a *api) watch(ctx context.Context, namespace string, p pod, until func(pod
 		case "DELETED":
 			return errDeleted()
 		case "ERROR":
-			return errWatchEnded // such as a resource version that is too old
+			return errWatchEnded // likewise
 		}
 	}
 }

@@ -183,6 +183,7 @@ func (l *Launcher) attach(ctx context.Context, a *api, name string) (*link, erro
 // await waits until a pod runs. If it cannot the error says why.
 func (l *Launcher) await(ctx context.Context, a *api, name string) error {
 	var last podStatus
+	pause := settle
 	for {
 		p, err := a.get(ctx, l.o.Namespace, name)
 		if err == nil {
@@ -195,15 +196,32 @@ func (l *Launcher) await(ctx context.Context, a *api, name string) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, errWatchEnded) && ctx.Err() == nil:
+			pause = settle
 			continue
 		case status(err) == http.StatusNotFound:
 			return errDeleted()
+		case away(err) && ctx.Err() == nil: // it restarts, or another one takes over
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			if pause *= 2; pause < patience {
+				continue
+			}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 			return unavailable("the pod of the sandbox does not start in time: %s", last.waits()).
 				Try("try again; if it lasts, the operator finds the cause with kubectl -n %s describe pods", l.o.Namespace)
 		}
 		return l.explain(err)
 	}
+}
+
+// away reports whether an error says that the API server does not answer, or not yet. One that has just started forbids
+// everything until it has read the roles.
+func away(err error) bool {
+	known := (*tool.Error)(nil)
+	return err != nil && !errors.As(err, &known) &&
+		slices.Contains([]int{0, http.StatusServiceUnavailable, http.StatusForbidden, http.StatusUnauthorized}, status(err))
 }
 
 func errDeleted() error {
