@@ -111,7 +111,7 @@ func TestLocalVerbs(t *testing.T) {
 		"memory":    {"import", "export", "set"},
 		"messaging": {"send", "bind", "pair"},
 		"plugins":   {"add", "enable", "remove"},
-		"secrets":   {"remove", "rotate"},
+		"secrets":   {"remove", "rotate", "reset"},
 		"skills":    {"share", "grant"},
 		"store":     {"backup", "migrate-to"},
 		"token":     {"create"},

@@ -171,7 +171,7 @@ func refused(t *testing.T, l *Log, cause error) {
 
 func (w *world) verify(t testing.TB) Report {
 	t.Helper()
-	r, err := w.db().Verify(t.Context(), w.dir)
+	r, err := w.db().Verify(t.Context(), w.dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

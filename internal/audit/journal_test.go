@@ -120,7 +120,7 @@ func TestUnreadableJournalDirectory(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := w.db().Verify(t.Context(), w.dir); err == nil || !Waiting(w.dir) {
+	if r, err := w.db().Verify(t.Context(), w.dir, nil); err == nil || !Waiting(w.dir) {
 		t.Errorf("report %+v", r)
 	}
 }

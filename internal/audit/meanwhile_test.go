@@ -29,7 +29,7 @@ func TestVerifyDuringChanges(t *testing.T) {
 					w.chain(t, call)
 				}
 				rows := &interrupted{rowStore: w.rows, before: calls, others: func() { tt.meanwhile(t, w) }}
-				r, err := (&DB{rows: rows}).Verify(t.Context(), w.dir)
+				r, err := (&DB{rows: rows}).Verify(t.Context(), w.dir, nil)
 				if err != nil || !r.OK() {
 					t.Errorf("before %s: problems %v, %v", calls, r.Problems, err)
 				}

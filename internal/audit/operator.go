@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
@@ -17,15 +18,22 @@ import (
 )
 
 // Room returns the verbs with which operators read the audit log. They have no verb to
-// change it.
-func Room() *room.Room {
+// change it. open returns the vault that opens the keys in the store; nil: only that of the data directory is used.
+func Room(open func(*room.Host) (Vault, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
 		Name: "audit", Title: "Read and verify the audit log",
 		Doc: `audit reads the audit log of all calls in the store, to which all processes with
 this store write. Records that killed processes have left in the data directory are
 copied to the store first.`,
-		Open: func(h *room.Host) (err error) { o.store = h.Store; o.dir, err = h.Data(); return err },
+		Open: func(h *room.Host) (err error) {
+			if open != nil {
+				o.vault = sync.OnceValues(func() (Vault, error) { return open(h) })
+			}
+			o.store = h.Store
+			o.dir, err = h.Data()
+			return err
+		},
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
 				Name: "tail", Title: "Show the last calls", Risk: tool.Reads, Where: room.Operator, Streams: true,
@@ -43,9 +51,10 @@ outcome. With --output json each record is an object on one line.`,
 				Name: "verify", Title: "Check that the audit log was not changed", Risk: tool.Reads, Where: room.Operator,
 				Doc: `verify reads the whole audit log and checks its hash chains. It finds records that
 were changed, inserted, moved or removed without the key (audit.key in the data
-directory), and journals that could not be copied to the store. Chains that another
-machine has sealed with its own key are checked without the key, and noted. The exit
-code is 1 if there are problems.`,
+directory), and journals that could not be copied to the store. The keys of other
+machines and former ones are in the store, encrypted by the vault. Chains with a key that
+cannot be read here are checked without it, and noted. The exit code is 1 if there are
+problems.`,
 				Example: "  mcp-tools audit verify\n  mcp-tools audit verify --output json",
 			}, o.verify),
 		},
@@ -57,6 +66,15 @@ code is 1 if there are problems.`,
 type operator struct {
 	store *store.Store
 	dir   string
+	vault func() (Vault, error) // nil: there is none
+}
+
+// keys returns the vault that opens the keys in the store, or nil.
+func (o *operator) keys() (Vault, error) {
+	if o.vault == nil {
+		return nil, nil
+	}
+	return o.vault()
 }
 
 // Collect copies the journals of killed processes to the store. The note, if there is
@@ -183,7 +201,11 @@ func (o *operator) verify(ctx context.Context, _ struct{}) (none tool.Result, er
 	if err != nil {
 		return none, err
 	}
-	report, err := db.Verify(ctx, o.dir)
+	v, err := o.keys()
+	if err != nil {
+		return none, err
+	}
+	report, err := db.Verify(ctx, o.dir, v)
 	if err != nil {
 		return none, err
 	}
@@ -226,8 +248,12 @@ func (o *operator) check(ctx context.Context, f *room.Findings) {
 	}
 	db, _, err := o.log(ctx)
 	var report Report
+	var v Vault
 	if err == nil {
-		report, err = db.VerifyLatest(ctx, o.dir, maxChecked)
+		v, err = o.keys()
+	}
+	if err == nil {
+		report, err = db.VerifyLatest(ctx, o.dir, v, maxChecked)
 	}
 	switch {
 	case err != nil:

@@ -29,7 +29,7 @@ func TestTailLeavesOutIntentsWithAnOutcome(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r := Room()
+	r := Room(nil)
 	tail, _ := r.Verb("tail")
 	plan, err := r.Prepare(t.Context(), tail, &room.Host{Store: s, Data: func() (string, error) { return dir, nil }}, []byte("{}"))
 	if err != nil {

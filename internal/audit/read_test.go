@@ -105,7 +105,7 @@ func TestReadingWithEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, tailErr := w.db().Tail(ctx, 5, nil)
-	_, verifyErr := w.db().Verify(ctx, w.dir)
+	_, verifyErr := w.db().Verify(ctx, w.dir, nil)
 	_, exportErr := w.db().Export(ctx, new(bytes.Buffer), JSONL, time.Time{}, time.Time{})
 	for _, err := range []error{tailErr, verifyErr, exportErr, w.db().Follow(ctx, 0, nil, nil)} {
 		if !errors.Is(err, context.Canceled) {

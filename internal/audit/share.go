@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 // A Vault seals the key of the log, so that it can be a row of the store that replicas share. Its errors mean that a
@@ -42,25 +43,64 @@ func (db *DB) shared(ctx context.Context, v Vault) (k key, err error) {
 
 // oldest returns the oldest key in the store that opens. Without a key in the store the error is ErrNotFound.
 func (db *DB) oldest(ctx context.Context, v Vault) (key, error) {
-	type row struct {
-		id     string
-		sealed []byte
-	}
-	rows, err := store.Select(ctx, db.store, "SELECT id, sealed FROM audit_key ORDER BY created, id", nil,
-		func(scan store.Scan) (r row, err error) { return r, scan(&r.id, &r.sealed) })
+	rows, err := db.sealedKeys(ctx)
 	if err != nil {
 		return key{}, err
 	}
 	for _, r := range rows {
-		raw, err := v.Open(ctx, keyBound(r.id), r.sealed)
-		if err == nil && len(raw) == len(key{}) && key(raw).id() == r.id {
-			return key(raw), nil
+		if k, ok := r.open(ctx, v); ok {
+			return k, nil
 		}
 	}
 	if len(rows) == 0 {
 		return key{}, store.ErrNotFound
 	}
 	return key{}, errors.New("no key of the audit log in the store opens here")
+}
+
+// keys returns the keys in the store that open, the oldest first.
+func (db *DB) keys(ctx context.Context, v Vault) (list []key, err error) {
+	if v == nil || db.store == nil || db.store.Missing() {
+		return nil, nil
+	}
+	rows, err := db.sealedKeys(ctx)
+	for _, r := range rows {
+		if k, ok := r.open(ctx, v); ok {
+			list = append(list, k)
+		}
+	}
+	return list, err
+}
+
+// A sealedKey is a key in the store.
+type sealedKey struct {
+	id     string
+	sealed []byte
+}
+
+func (db *DB) sealedKeys(ctx context.Context) ([]sealedKey, error) {
+	return store.Select(ctx, db.store, "SELECT id, sealed FROM audit_key ORDER BY created, id", nil,
+		func(scan store.Scan) (r sealedKey, err error) { return r, scan(&r.id, &r.sealed) })
+}
+
+func (r sealedKey) open(ctx context.Context, v Vault) (k key, ok bool) {
+	raw, err := v.Open(ctx, keyBound(r.id), r.sealed)
+	if err != nil || len(raw) != len(k) || key(raw).id() != r.id {
+		return k, false
+	}
+	return key(raw), true
+}
+
+// SealedKeys returns what a reset of the vault does with the keys in the store: each machine keeps its own, and puts it
+// there again.
+func SealedKeys() vault.Dependents {
+	return vault.Dependents{
+		Lost: func(context.Context, *store.Store) (string, error) { return "", nil },
+		Forget: func(t *store.Tx) error {
+			_, err := t.Exec("DELETE FROM audit_key")
+			return err
+		},
+	}
 }
 
 // share adds a key to the store, sealed, unless it is there.

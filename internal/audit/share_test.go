@@ -75,8 +75,37 @@ func TestSharedKey(t *testing.T) {
 	if k := keyIn(reversed{errors.New("no key")}, t.TempDir()); keys[k] || k == alone {
 		t.Error("a machine without the key of the vault has the shared key")
 	}
-	if r, err := NewDB(s).Verify(t.Context(), dirs[0]); err != nil || !r.OK() || r.Records != 11 || len(r.Notes) != 2 {
+	if r, err := NewDB(s).Verify(t.Context(), dirs[0], nil); err != nil || !r.OK() || r.Records != 11 || len(r.Notes) != 2 {
 		t.Errorf("%+v, %v", r, err)
+	}
+	// A machine puts its key into the store with a head, which these were too short for.
+	had, err := loadKey(own)
+	if err == nil {
+		err = NewDB(s).share(t.Context(), reversed{}, had)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With the keys in the store the chains of all but the machine without the vault are checked with their keys.
+	if r, err := NewDB(s).Verify(t.Context(), dirs[0], reversed{}); err != nil || !r.OK() || r.Records != 11 || len(r.Notes) != 1 {
+		t.Errorf("with the keys in the store: %+v, %v", r, err)
+	}
+	// So is that of a machine that has lost its key.
+	if err := os.Remove(filepath.Join(own, keyName)); err != nil {
+		t.Fatal(err)
+	}
+	if k := keyIn(reversed{}, own); !keys[k] && k != alone {
+		t.Error("a machine that has lost its key has made another one")
+	}
+	if err := s.Update(t.Context(), func(t *store.Tx) error {
+		_, err := t.Exec(`UPDATE audit_record SET line = replace(line, 'datetime', 'datetimf') WHERE chain IN
+			(SELECT id FROM audit_chain WHERE key IN (SELECT id FROM audit_key) ORDER BY id LIMIT 1)`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := NewDB(s).Verify(t.Context(), own, reversed{}); err != nil || r.OK() {
+		t.Errorf("a record that was changed: %+v, %v", r, err)
 	}
 }
 

@@ -239,7 +239,7 @@ func TestVerifyLatest(t *testing.T) {
 				if tt.text != "" {
 					w.exec(t, tt.text, id)
 				}
-				r, err := w.db().VerifyLatest(t.Context(), w.dir, tt.most)
+				r, err := w.db().VerifyLatest(t.Context(), w.dir, nil, tt.most)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -364,7 +364,7 @@ func TestVerifyFindsEmptiedStore(t *testing.T) {
 	})
 	w := newWorld(t, "")
 	w.chain(t, "a")
-	if r, err := (*DB)(nil).Verify(t.Context(), w.dir); err != nil || r.OK() {
+	if r, err := (*DB)(nil).Verify(t.Context(), w.dir, nil); err != nil || r.OK() {
 		t.Errorf("without a store: %+v, %v", r, err)
 	}
 }

@@ -47,20 +47,21 @@ const (
 )
 
 // Verify reads the whole log and reports signs of tampering; see the package comment. It uses
-// the key in the data directory dir, and recovers the journals there first. An error means that
-// the log could not be read. Other processes may write to the log at the same time.
-func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
-	return db.verify(ctx, dir, math.MaxInt)
+// the key in the data directory dir and the keys in the store that v opens, if it is not nil, and recovers the
+// journals in dir first. An error means that the log could not be read. Other processes may write to the log at the
+// same time.
+func (db *DB) Verify(ctx context.Context, dir string, v Vault) (Report, error) {
+	return db.verify(ctx, dir, v, math.MaxInt)
 }
 
 // VerifyLatest is Verify that reads only so many records, of the latest chains, and the last
 // record of each other chain.
-func (db *DB) VerifyLatest(ctx context.Context, dir string, most int) (Report, error) {
-	return db.verify(ctx, dir, most)
+func (db *DB) VerifyLatest(ctx context.Context, dir string, v Vault, most int) (Report, error) {
+	return db.verify(ctx, dir, v, most)
 }
 
-func (db *DB) verify(ctx context.Context, dir string, most int) (Report, error) {
-	c := &verification{most: most, found: map[string]bool{}, linked: map[string]int{}}
+func (db *DB) verify(ctx context.Context, dir string, v Vault, most int) (Report, error) {
+	c := &verification{most: most, others: map[string]*sealer{}, found: map[string]bool{}, linked: map[string]int{}}
 	var err error
 	if c.last, err = loadLastHead(dir); err != nil {
 		return c.report, err
@@ -73,6 +74,13 @@ func (db *DB) verify(ctx context.Context, dir string, most int) (Report, error) 
 	}
 	if c.report.Problems, err = db.Recover(ctx, dir); err != nil {
 		return c.report, err
+	}
+	keys, err := db.keys(ctx, v)
+	if err != nil {
+		return c.report, err
+	}
+	for _, k := range keys {
+		c.others[k.id()] = newSealer(k)
 	}
 	err = db.rows.Snapshot(ctx, func(rows rowStore) error {
 		c.rows = rows
@@ -91,8 +99,9 @@ type verification struct {
 	rows   rowStore
 	most   int // records that may still be read; math.MaxInt for all
 	last   lastHead
-	key    string  // id of our key, or ""
-	seal   *sealer // nil without a key
+	key    string             // id of our key, or ""
+	seal   *sealer            // nil without a key
+	others map[string]*sealer // of the keys in the store
 	heads  map[string]headIndex
 	found  map[string]bool // chains
 	ends   []chainEnd
@@ -170,15 +179,17 @@ func (c *verification) sealerOf(key string) *sealer {
 	if key == c.key {
 		return c.seal
 	}
-	return nil
+	return c.others[key]
 }
 
 // pruned returns up to where retention removed a chain. For chains of our key
-// only heads of our key count; other chains may be removed by any machine.
+// only heads of our key count, and for those of a key that is there only heads of keys that are there; other chains may
+// be removed by any machine.
 func (c *verification) pruned(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for of, book := range c.heads {
-		if p, ok := book.pruned[chain]; ok && (of == c.key || key != c.key) {
+		if p, ok := book.pruned[chain]; ok && (of == c.key ||
+			key != c.key && (c.sealerOf(of) != nil || c.sealerOf(key) == nil)) {
 			keepFurthest(points, p)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 const (
@@ -53,6 +55,25 @@ func (b *Blobs) Sweep(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Sealed returns what a reset of the vault loses of the blobs.
+func Sealed() vault.Dependents {
+	const where = " FROM kept WHERE blob LIKE '%" + sealedMark + "%'"
+	return vault.Dependents{
+		Lost: func(ctx context.Context, s *store.Store) (string, error) {
+			n := 0
+			err := s.Row(ctx, "SELECT count(*)"+where, nil, &n)
+			if err != nil || n == 0 {
+				return "", err
+			}
+			return text.Plural(n, "long result or former version of a file", "long results and former versions of files"), nil
+		},
+		Forget: func(t *store.Tx) error {
+			_, err := t.Exec("DELETE" + where)
+			return err
+		},
+	}
 }
 
 // unused returns the names that no row refers to.

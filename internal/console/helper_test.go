@@ -74,7 +74,7 @@ func newFixture(t testing.TB, more ...*room.Room) *fixture {
 	ended := func(context.Context, *room.Host) (map[string]bool, error) { return nil, nil }
 	f.console = New(Options{
 		API: room.API{
-			Rooms: append([]*room.Room{approvals.Room(past, ended), pauses.Room(), audit.Room()}, more...),
+			Rooms: append([]*room.Room{approvals.Room(past, ended), pauses.Room(), audit.Room(nil)}, more...),
 			Host:  &room.Host{Store: s, Log: log, Data: func() (string, error) { return dir, nil }},
 			Record: func(_ context.Context, c room.Called) error {
 				f.mu.Lock()

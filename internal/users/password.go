@@ -17,7 +17,9 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
 const (
@@ -31,6 +33,20 @@ const (
 
 // HasPasswords reports whether people can set a password.
 func (u *Users) HasPasswords() bool { return u.Seal != nil }
+
+// Sealed returns what a reset of the vault loses of the users: codes. Those users cannot log in with a password until
+// they have set one again, with a link of an operator.
+func Sealed() vault.Dependents {
+	return vault.Dependents{Lost: func(ctx context.Context, s *store.Store) (string, error) {
+		n := 0
+		err := s.Row(ctx, "SELECT count(*) FROM account WHERE totp <> ''", nil, &n)
+		if err != nil || n == 0 {
+			return "", err
+		}
+		return text.Plural(n, "login with a password and a code", "logins with a password and a code") +
+			" (mcp-tools users link shows a new link)", nil
+	}}
+}
 
 // A Sheet is what a person needs to add the codes to her phone.
 type Sheet struct {

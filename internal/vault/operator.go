@@ -11,9 +11,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage the vault that open returns. Storing a secret is a conversation, and no verb.
-func Room(open func(*room.Host) (*Vault, error)) *room.Room {
-	o := new(operator)
+// Room returns the verbs with which operators manage the vault that open returns. Storing a secret is a conversation, and
+// no verb. others are what other packages have sealed.
+func Room(open func(*room.Host) (*Vault, error), others ...Dependents) *room.Room {
+	o := &operator{others: others}
 	return &room.Room{
 		Name: "secrets", Title: "Manage the vault of secrets for settings and commands",
 		Doc: `secrets manages the vault, which stores secrets encrypted. Settings refer to them
@@ -43,13 +44,17 @@ setting vault.key_from says. This moves the key.`,
 				Example: `  mcp-tools secrets rotate
   MCP_TOOLS_VAULT_KEY_FROM=keyring mcp-tools secrets rotate --from file`,
 			}, o.rotate),
+			o.resetVerb(),
 		},
 		Checks: []room.Check{{Name: "vault", Run: o.check}},
 	}
 }
 
 // operator has the verbs of a vault.
-type operator struct{ *Vault }
+type operator struct {
+	*Vault
+	others []Dependents
+}
 
 func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	list, err := o.List(ctx)

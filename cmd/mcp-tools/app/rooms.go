@@ -82,11 +82,11 @@ func (e *Env) Rooms() []*room.Room {
 		custom.Room(e.customDir, taken),
 		plugins.Room(e.pluginSet, taken),
 		today.Room(today.Setup{Scrub: e.masker, Shared: e.sharedHistory, Undo: e.undoChange}),
-		audit.Room(),
+		audit.Room(e.auditVault),
 		pauses.Room(),
 		fleet.Room(e.launchers),
 		verdict.Room(e.policyView),
-		vault.Room(e.hostVault),
+		vault.Room(e.hostVault, blob.Sealed(), users.Sealed(), audit.SealedKeys()),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
 		llm.Room(
 			func() llm.Settings { return e.settings().Models },
@@ -263,6 +263,9 @@ func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Sha
 	defer files.Close()
 	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: "undo by " + room.By(ctx).Name}), r.ID)
 }
+
+// auditVault returns the vault that opens the keys of the audit log in the store.
+func (e *Env) auditVault(h *room.Host) (audit.Vault, error) { return e.hostVault(h) }
 
 // sharedHistory returns the history of files of all servers on a store, nil if the data directory has all of it.
 func (e *Env) sharedHistory(s *store.Store) (*history.Shared, error) {
