@@ -332,6 +332,12 @@ func TestWithoutAServer(t *testing.T) {
 	w.wants(map[string]any{"action": "definition", "name": "nothing"}, "not_found: no symbol")
 }
 
+// TestDefinitionAfterManyUses finds the definition of a word that thousands of lines use.
+func TestDefinitionAfterManyUses(t *testing.T) {
+	w := newWorld(t, "", map[string]string{"a.rb": strings.Repeat("brew\n", 5000), "b.rb": "def brew\n  1\nend\n"})
+	w.wants(map[string]any{"action": "definition", "name": "brew"}, "b.rb:1-3")
+}
+
 // TestSecretsInCode shows lines with a secret, also one that a cut would halve.
 func TestSecretsInCode(t *testing.T) {
 	secret := "ghp_" + strings.Repeat("aB3d", 9)

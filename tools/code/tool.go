@@ -283,6 +283,8 @@ func matching(sp spot, all []symbol, wanted string) (found []spot) {
 }
 
 const (
+	maxMentions = 50_000 // lines with a word: its definition may come after all of its uses
+
 	maxSpots = 200
 	maxTried = 12 // files whose symbols are asked for
 )
@@ -364,7 +366,7 @@ func (q *question) mentions(word string, only *language) ([]search.FileMatches, 
 		}
 	}
 	found, err := q.room.o.Files.Search(q.ctx, search.Query{
-		Pattern: word, Literal: true, Word: !strings.ContainsRune(word, '$'), Path: ".", Globs: globs, Limit: 2000, MaxLine: maxLine,
+		Pattern: word, Literal: true, Word: !strings.ContainsRune(word, '$'), Path: ".", Globs: globs, Limit: maxMentions, MaxLine: maxLine,
 		Secrets: q.secrets,
 	})
 	return found.Files, err
