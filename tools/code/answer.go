@@ -390,7 +390,7 @@ func (q *question) diagnostics() (string, error) {
 
 // isAbout reports whether a report is about the present text of a file.
 func isAbout(r lsp.Report, f *openFile) bool {
-	return r.Number > 0 && (r.Version == nil || *r.Version >= f.version)
+	return r.Number > 0 && (r.Version == nil && r.Number > f.reports || r.Version != nil && *r.Version >= f.version)
 }
 
 // problemLine writes a problem in one line.

@@ -164,16 +164,14 @@ func (r *Room) claim(key string, place commands.Workplace, l *language) (s *serv
 		return nil, false, &errNoServer{"the server is closing"}
 	}
 	if s = r.servers[key]; s != nil {
-		select {
-		case <-s.gone:
-			if s.failure != nil && time.Since(s.used) < retryAfter {
-				return s, false, nil
-			}
-			r.drop(key, s)
-		default:
+		if !s.lost() {
 			s.used = time.Now()
 			return s, false, nil
 		}
+		if s.failure != nil && time.Since(s.used) < retryAfter {
+			return s, false, nil
+		}
+		r.drop(key, s)
 	}
 	for k, other := range r.servers { // former ones of this workspace, which do not cover new files
 		if other.language == l && other.place.Directories.Dir == place.Directories.Dir && other.place.Cache == place.Cache {

@@ -237,6 +237,20 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestLateProblems has a server whose report about a change comes after the next one, and does not say what it is about.
+func TestLateProblems(t *testing.T) {
+	w := newWorld(t, "late", shop())
+	w.wants(map[string]any{"action": "diagnostics", "path": "tea.fake"}, "no problems")
+	for _, text := range []string{"BUG 1\n", "fine\n", "fine again\n"} {
+		if err := os.WriteFile(filepath.Join(w.dir, "tea.fake"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Problems(w.ctx, []workspace.Changed{{Name: "tea.fake"}}); got != "" {
+			t.Errorf("after %q: %q", text, got)
+		}
+	}
+}
+
 func TestRename(t *testing.T) {
 	files := shop()
 	files["other.fake"] = "def mine\n" + strings.Repeat(" ", 3) + "# brew\n"
@@ -292,6 +306,10 @@ func TestHostileServers(t *testing.T) {
 			w.wants(hover, want)
 			if mode == "shape" {
 				return // it goes on
+			}
+			if mode == "dies" {
+				w.wants(map[string]any{"action": "symbols", "path": "tea.fake"}, "2 symbols") // by another one, at once
+				w.wants(hover, want)
 			}
 			for _, s := range w.servers {
 				select {

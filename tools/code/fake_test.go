@@ -19,6 +19,7 @@ type fake struct {
 	mode, root string
 	open       map[string]string
 	answers    []string // to its own requests
+	late       string   // text that is not yet reported
 }
 
 // fakeMain runs the test binary as a language server.
@@ -108,6 +109,15 @@ func (f *fake) take(raw []byte) {
 	case "textDocument/didClose":
 		delete(f.open, uri)
 	}
+	if f.mode == "late" && m.Method == "textDocument/didChange" { // without a version, and one change behind
+		was := f.late
+		f.late = f.open[uri]
+		f.open[uri] = was
+		defer func() { f.open[uri] = f.late }()
+		if was == "" {
+			return
+		}
+	}
 	if m.Method == "textDocument/didOpen" || m.Method == "textDocument/didChange" {
 		f.publish(uri, p.Document.Version)
 	}
@@ -118,7 +128,10 @@ func (f *fake) take(raw []byte) {
 }
 
 func (f *fake) publish(uri string, version int) {
-	found := []any{}
+	found, number := []any{}, any(version)
+	if f.mode == "late" {
+		number = nil
+	}
 	t := lsp.NewText(f.open[uri])
 	for n := range t.Lines() {
 		if strings.Contains(t.Line(n), "BUG") {
@@ -126,7 +139,7 @@ func (f *fake) publish(uri string, version int) {
 		}
 	}
 	f.write(map[string]any{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": map[string]any{
-		"uri": uri, "version": version, "diagnostics": found,
+		"uri": uri, "version": number, "diagnostics": found,
 	}})
 }
 

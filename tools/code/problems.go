@@ -72,6 +72,14 @@ func (s *server) problems(ctx context.Context, name string, scrub func(string) s
 		return nil // another workspace
 	}
 	before, known := s.conn.Reports(uri)
+	s.mu.Lock()
+	former := s.files[name]
+	s.mu.Unlock()
+	if former != nil && before.Version == nil && before.Number == former.reports {
+		// The report about the former text may come only now, and does not say what it is about.
+		_, _ = s.file(ctx, name) // the next change tries again
+		return nil
+	}
 	f, err := s.file(ctx, name)
 	if err != nil {
 		return nil

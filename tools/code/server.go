@@ -67,6 +67,7 @@ type openFile struct {
 	stamp   string
 	text    *lsp.Text
 	asked   int
+	reports int // number of the last report when the server got the text
 }
 
 func newServer(r *Room, place commands.Workplace, l *language, home string) *server {
@@ -87,6 +88,16 @@ func (s *server) open() {
 	<-s.conn.Done()
 	if err := s.conn.Close(); err != nil {
 		s.room.o.Log.Debug("a language server ended", "kind", s.language.name, "err", err)
+	}
+}
+
+// lost reports whether the server has ended or is ending. Then it is ready, so that failure can be read.
+func (s *server) lost() bool {
+	select {
+	case <-s.ready:
+		return s.conn.Err() != nil
+	default:
+		return false // it starts
 	}
 }
 
@@ -279,7 +290,8 @@ func (s *server) fileLocked(ctx context.Context, name string) (*openFile, error)
 		return nil, err
 	}
 	all := t.String()
-	now := &openFile{name: f.Name, uri: uri, version: 1, stamp: f.Stamp, text: t, asked: s.number}
+	before, _ := s.conn.Reports(uri)
+	now := &openFile{name: f.Name, uri: uri, version: 1, stamp: f.Stamp, text: t, asked: s.number, reports: before.Number}
 	if known != nil {
 		now.version = known.version + 1
 		err = s.conn.Notify(ctx, "textDocument/didChange", map[string]any{
