@@ -25,7 +25,7 @@ type HookSettings struct {
 	Risk    string        `yaml:"risk" enum:"reads,writes,destroys,runs"`
 	Command []string      `yaml:"command" form:"command" required:"true"`
 	Hosts   []string      `yaml:"hosts" form:"hostport"`
-	Sandbox string        `yaml:"sandbox" enum:"auto,kernel,docker,kubernetes,host"`
+	Sandbox string        `yaml:"sandbox" enum:"auto,kernel,seatbelt,docker,kubernetes,host"`
 	Timeout time.Duration `yaml:"timeout" max:"5m"`
 }
 

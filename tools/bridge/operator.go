@@ -137,7 +137,7 @@ type addArgs struct {
 	Env         []string `json:"env,omitempty" jsonschema:"NAME=VALUE of a variable; credentials go to the vault, and secret:NAME is one of it"`
 	Header      []string `json:"header,omitempty" jsonschema:"NAME=VALUE of a header; credentials go to the vault, and secret:NAME is one of it"`
 	Transport   string   `json:"transport,omitempty" jsonschema:"transport of a URL: http or sse (default: http)"`
-	Sandbox     string   `json:"sandbox,omitempty" jsonschema:"where a command runs: auto, kernel, docker or host (default: auto)"`
+	Sandbox     string   `json:"sandbox,omitempty" jsonschema:"where a command runs: auto, kernel, seatbelt, docker or host (default: auto)"`
 	Read        []string `json:"read,omitempty" jsonschema:"directory that a command sees"`
 	Write       []string `json:"write,omitempty" jsonschema:"directory that a command may change"`
 	Host        []string `json:"host,omitempty" jsonschema:"host:port with a private address that a command may reach"`

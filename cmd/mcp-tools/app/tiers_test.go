@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/hooks"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 )
@@ -17,11 +18,12 @@ func TestModesOfSandboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{sandbox.Auto}
+	names := []string{sandbox.Auto, "kernel", "seatbelt"} // of Linux and macOS
 	for _, l := range launchers {
 		names = append(names, l.Name())
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	for _, field := range []struct {
 		of    reflect.Type
 		name  string
@@ -31,6 +33,7 @@ func TestModesOfSandboxes(t *testing.T) {
 		{reflect.TypeFor[sandbox.Settings](), "Profiles", []string{"off"}},
 		{reflect.TypeFor[sandbox.AgentSettings](), "Mode", []string{"off"}},
 		{reflect.TypeFor[bridge.Server](), "Sandbox", nil},
+		{reflect.TypeFor[hooks.HookSettings](), "Sandbox", nil},
 	} {
 		f, _ := field.of.FieldByName(field.name)
 		got := strings.Split(f.Tag.Get("enum"), ",")
