@@ -42,9 +42,9 @@ type Server struct {
 	Headers     map[string]string `yaml:"headers" keys:"header" form:"label" json:"headers,omitempty"`
 
 	Sandbox string   `yaml:"sandbox" enum:"auto,kernel,seatbelt,docker,kubernetes,host" json:"sandbox,omitempty"` // of the command
-	Read    []string `yaml:"read" form:"path" json:"read,omitempty"`                                     // directories that the command sees
-	Write   []string `yaml:"write" form:"path" json:"write,omitempty"`                                   // directories that it may change
-	Hosts   []string `yaml:"hosts" form:"hostport" json:"hosts,omitempty"`                               // host:port with private addresses that it may reach
+	Read    []string `yaml:"read" form:"path" json:"read,omitempty"`                                              // directories that the command sees
+	Write   []string `yaml:"write" form:"path" json:"write,omitempty"`                                            // directories that it may change
+	Hosts   []string `yaml:"hosts" form:"hostport" json:"hosts,omitempty"`                                        // host:port with private addresses that it may reach
 
 	Timeout  time.Duration     `yaml:"timeout" min:"1s" max:"1h" json:"timeout,omitempty"`
 	Disabled bool              `yaml:"disabled" json:"disabled,omitempty"`
