@@ -549,7 +549,7 @@ func (l *ledger) inject() {
 func TestLedger(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv("MCP_TOOLS_LEDGER"))
 	if err != nil {
-		t.Skip("MCP_TOOLS_LEDGER is not set to how long the campaign is")
+		t.Skip("MCP_TOOLS_LEDGER has no duration for the campaign")
 	}
 	l := newLedger(t)
 	ctx, stop := context.WithCancel(t.Context())

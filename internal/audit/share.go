@@ -91,7 +91,7 @@ func (r sealedKey) open(ctx context.Context, v Vault) (k key, ok bool) {
 	return key(raw), true
 }
 
-// SealedKeys returns what a reset of the vault does with the keys in the store: each machine keeps its own, and puts it
+// SealedKeys returns the part of a reset of the vault that removes the keys in the store: each machine keeps its own, and puts it
 // there again.
 func SealedKeys() vault.Dependents {
 	return vault.Dependents{

@@ -90,7 +90,7 @@ func TestSharedKey(t *testing.T) {
 	if r, err := NewDB(s).Verify(t.Context(), dirs[0], reversed{}); err != nil || !r.OK() || r.Records != 11 || len(r.Notes) != 1 {
 		t.Errorf("with the keys in the store: %+v, %v", r, err)
 	}
-	// So is that of a machine that has lost its key.
+	// A machine without its own key verifies the log, too.
 	if err := os.Remove(filepath.Join(own, keyName)); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (a *App) commandsIn(dir string) bool {
 	return false
 }
 
-// filesSettle returns what to do when a command in the background has ended, or nil.
+// filesSettle returns the function to call at the end of a command in the background, or nil.
 func (a *App) filesSettle() func(tool.Caller) {
 	if a.trees == nil {
 		return nil
