@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
 
 // Rewind makes a store one of an earlier migration, without rows. The function fills it before the migrations since
 // then follow.
@@ -22,4 +26,10 @@ func (s *Store) Rewind(ctx context.Context, step int, fill func(t *Tx) error) er
 		}
 		return t.applySteps(step, len(all))
 	})
+}
+
+// RolledBack reports whether database/sql has ended the transaction.
+func (t *Tx) RolledBack() bool {
+	_, err := t.tx.ExecContext(context.Background(), "SELECT 1")
+	return errors.Is(err, sql.ErrTxDone)
 }

@@ -1,10 +1,13 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,6 +61,47 @@ func TestFailureAsToolError(t *testing.T) {
 	server.Start(t)
 	if err := ask(t.Context(), s); err != nil {
 		t.Errorf("with the server again: %v", err)
+	}
+}
+
+// TestContextEndsTransaction ends a call between its last statement and the
+// commit, when database/sql has rolled back already: nothing is wrong with the
+// store, and nothing of the transaction is there.
+func TestContextEndsTransaction(t *testing.T) {
+	var log bytes.Buffer
+	s, err := store.Open(t.Context(), store.Options{DSN: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const insert = "INSERT INTO change (topic, key, at) VALUES ('a', 'b', 1)"
+	for name, run := range map[string]func(context.Context, func(*store.Tx) error) error{"update": s.Update, "view": s.View} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err = run(ctx, func(tx *store.Tx) error {
+			if name == "update" {
+				if _, err := tx.Exec(insert); err != nil {
+					return err
+				}
+			}
+			cancel()
+			for !tx.RolledBack() {
+				runtime.Gosched()
+			}
+			if name == "view" {
+				return tx.Row("SELECT count(*) FROM change", nil, new(int))
+			}
+			return nil
+		})
+		if known := tool.AsError(err); !errors.Is(err, context.Canceled) || known.Kind != tool.Cancelled {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	n := 0
+	if err := s.Row(t.Context(), "SELECT count(*) FROM change WHERE topic = 'a'", nil, &n); err != nil || n != 0 {
+		t.Errorf("%d rows of a transaction that was not committed: %v", n, err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged: %s", &log)
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 		t := &Tx{store: s, ctx: ctx}
 		err := s.viewOnce(t, f)
 		if t.hasRead || !s.lostConnection(ctx, err) || attempt == maxLost {
-			return s.logFailure(err)
+			return s.logFailure(causeOf(ctx, err))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 			return nil
 		}
 		if !s.shouldRetry(err, attempt, begun) {
-			return s.logFailure(err)
+			return s.logFailure(causeOf(ctx, err))
 		}
 		if err := backOff(ctx, attempt); err != nil {
 			return err
@@ -195,6 +195,16 @@ func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[strin
 		return nil, s.unavailable(err)
 	}
 	return t.topics, nil
+}
+
+// causeOf returns the error of the context if it has ended a transaction:
+// database/sql says of the next statement, or the commit, only that the
+// transaction has been rolled back.
+func causeOf(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return &failure{fmt.Errorf("store: %w", ctx.Err())}
+	}
+	return err
 }
 
 // backOff waits a random time before another attempt, up to a limit that grows
