@@ -33,13 +33,12 @@ type Site struct {
 	// Locked reports whether commands cannot change the file at an absolute path, although
 	// it is in a directory that they may change. A nil Locked means that it is not known.
 	Locked func(path string) bool
-	// Disposable reports whether git ignores what is at an absolute path, or at all
-	// matches of a pattern, and tracks nothing in it. A nil Disposable means that this
-	// cannot be found out.
+	// Disposable reports whether git ignores the file or directory at an absolute path, or all
+	// matches of a pattern, and tracks nothing in it. Nil if this cannot be found out.
 	Disposable func(path string) bool
 }
 
-// Where describes the sandbox in one line, for the person who approves.
+// Where describes the sandbox in one line, for the approver.
 func (s Site) Where() string {
 	limits, network := "not isolated", "no network"
 	if s.Isolated {
@@ -57,8 +56,8 @@ func (s Site) Where() string {
 	return s.Tier + ", " + limits + ", " + network
 }
 
-// A Command describes a command to start. Argv is executed as it is: a shell is the first word of Argv, if one is
-// wanted. The directories and variables that a command sees besides are those of its sandbox.
+// A Command describes a command to start. Argv is executed as it is: a command that needs a shell has the shell
+// as its first word. A command also sees the directories and variables of its sandbox.
 type Command struct {
 	Argv    []string
 	Text    string   // the command as the model wrote it, for lists
@@ -103,8 +102,8 @@ const (
 type Process interface {
 	// Status returns the current status.
 	Status() Status
-	// Wait returns when the process has ended, a condition of u is met, or ctx
-	// ends, which is not an error.
+	// Wait returns when the process has ended, a condition of u is met, or ctx ends. The end of
+	// ctx is not an error.
 	Wait(ctx context.Context, u WaitCondition) Status
 	// Log returns the output of the process on a stream.
 	Log(s Stream) Log
@@ -112,15 +111,14 @@ type Process interface {
 	Write(ctx context.Context, data []byte, end bool) error
 	// Kill kills the process and all its descendants.
 	Kill(ctx context.Context) error
-	// Keep leaves the process to the caller, who finds it by its ID until it is
-	// removed, expires, or the session ends. If beyond is true it outlives the
-	// session.
+	// Keep leaves the process to the caller. It can be found by its ID until it is removed,
+	// expires, or the session ends. If beyond is true it outlives the session.
 	Keep(ctx context.Context, beyond bool) error
 	// Remove kills the process if it runs, and deletes it and its output.
 	Remove(ctx context.Context) error
 }
 
-// WaitCondition holds the conditions on which Wait returns before the end of a process.
+// WaitCondition holds the conditions that end Wait before the process ends.
 type WaitCondition struct {
 	Pattern string        // an RE2 pattern: a line of stdout after From matches it
 	From    int64         // an offset in the log of stdout

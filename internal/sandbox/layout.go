@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// ProxyURL is the address at which programs in a sandbox with a proxy reach it.
+	// ProxyURL is the URL of the proxy in a sandbox.
 	ProxyURL = "http://127.0.0.1:3128"
 	// DefaultPath is the PATH of programs in a sandbox.
 	DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// ProxyVariables returns the variables by which programs find the proxy at an address, as NAME=value.
+// ProxyVariables returns the environment variables that name the proxy at an address, as NAME=value.
 func ProxyVariables(address string) (all []string) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		all = append(all, name+"="+address, strings.ToLower(name)+"="+address)
@@ -22,7 +22,7 @@ func ProxyVariables(address string) (all []string) {
 	return append(all, "NO_PROXY="+local, "no_proxy="+local)
 }
 
-// Inside returns the path at which programs see a file of this machine that is in a bind.
+// Inside returns the path in the sandbox of a file of this machine, if the file is in a bind.
 func (l Layout) Inside(host string) (path string, ok bool) {
 	best := -1
 	for _, b := range l.Binds {

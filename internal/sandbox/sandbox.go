@@ -1,11 +1,11 @@
-// Package sandbox describes where commands run: isolated, or on the host.
+// Package sandbox describes the places for commands: isolated, or on the host.
 //
-// There is one way to run a command. A small agent, which is this program started
-// again, is placed where commands are to run. It starts them, forwards their output,
-// kills them with all their descendants, and ends everything when the server has ended.
-// A [Launcher] starts the agent: kernel (namespaces, Landlock, seccomp), docker (a
-// container) or host (no isolation). Package wire is the protocol, box is the server's
-// side, agent the other side, and commands decides which caller gets which sandbox.
+// There is one way to run a command. The server starts a small agent, which is this program
+// again, in the sandbox. It starts them, forwards their output, kills them with all their
+// descendants, and ends everything when the server has ended. A [Launcher] starts the agent:
+// kernel (namespaces, Landlock, seccomp), docker (a container) or host (no isolation). Package
+// wire is the protocol, box is the server's side, agent the other side, and commands chooses
+// the sandbox of each caller.
 //
 // This package holds their common types. It does not know the meaning of commands.
 package sandbox
@@ -27,18 +27,18 @@ type Launcher interface {
 	Probe(ctx context.Context) ProbeResult
 	// Layout returns where commands see the directories.
 	Layout(d Directories) Layout
-	// Launch starts an agent. The result lives until it is closed, which ends all
-	// commands in the sandbox; ctx bounds the start only.
+	// Launch starts an agent. The result lives until it is closed; this ends all commands in
+	// the sandbox; ctx bounds the start only.
 	Launch(ctx context.Context, w Spec) (Link, error)
 }
 
 // A ProbeResult is the result of a Probe.
 type ProbeResult struct {
 	Works      bool
-	Guarantees []Guarantee // what the sandbox guarantees here
+	Guarantees []Guarantee // the guarantees of the sandbox on this machine
 	Proxy      bool        // commands can reach hosts through a proxy
-	Text       string      // one line for the operator: what works and what is missing
-	Advice     string      // what the operator can do about it; "" for nothing
+	Text       string      // one line for the operator: the working and the missing parts
+	Advice     string      // advice to the operator; "" for nothing
 }
 
 // A Guarantee is something that a sandbox can guarantee.
@@ -60,8 +60,8 @@ type Directories struct {
 	Roots  []Root
 	Hidden []string // files and directories that commands must not see
 	Locked []string // files and directories that commands must not change; those within Hidden are left out
-	// Covered identifies the files in Hidden and Locked. It changes when one of them
-	// is replaced by another file of the same name, which no open sandbox covers.
+	// Covered identifies the files in Hidden and Locked. It changes when one of them is
+	// replaced by another file of the same name: no open sandbox covers the new file.
 	Covered string
 }
 
@@ -79,7 +79,7 @@ type Layout struct {
 	// HomeIsTemp means that Home is their only directory for temporary files too.
 	HomeIsTemp bool
 	Shown      []string // directories of this machine that commands see in any case
-	Image      bool     // programs are those of an image, not of this machine
+	Image      bool     // programs come from an image, not from this machine
 }
 
 // A Bind makes a file or directory visible in the sandbox.
@@ -127,8 +127,8 @@ type Spec struct {
 	Nested  bool
 	Limits  Limits
 	Require []Guarantee // the launch fails if one of them is not guaranteed
-	// Child are the arguments of this program to start it with in place of an agent. Its
-	// stdin and stdout are those of the Link. Only kernel and host start it.
+	// Child are the arguments of this program to start it with in place of an agent. The Link
+	// is its stdin and stdout. Only kernel and host start it.
 	Child []string
 }
 
@@ -136,7 +136,7 @@ type Spec struct {
 type Forward struct {
 	Listen netip.AddrPort
 	To     string // host:port
-	Name   string // of the host, which Listen is the address of in the sandbox; "" if To has an address
+	Name   string // the name of the host, with the address Listen in the sandbox; "" if To has an address
 }
 
 // Limits apply to all commands of a sandbox together, or to each where that is not
@@ -185,7 +185,7 @@ type Carrier interface {
 	Carries() Carried
 }
 
-// Carried is what a link carries to another machine.
+// Carried lists the directories that a link carries to another machine.
 type Carried struct {
 	Host   string // the other machine, for messages
 	Binds  []Bind // to be copied before each command, and back after it

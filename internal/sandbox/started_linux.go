@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// StartTime returns the start time of a process of this machine, which distinguishes it
-// from a later one with the same ID; "" if it does not run.
+// StartTime returns the start time of a process of this machine; "" if the process does not
+// run. It distinguishes the process from a later one with the same ID.
 func StartTime(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

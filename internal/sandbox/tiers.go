@@ -37,8 +37,8 @@ const (
 	probeGood  = 12 * time.Hour // a failed start makes the result invalid earlier
 )
 
-// Tiers are the sandboxes of a server, the strongest first. All programs that the server starts get their sandbox from
-// [Tiers.Choose], which probes the tiers in their order and remembers the results. A caller names a mode and the
+// Tiers are the sandboxes of a server, the strongest first. All programs that the server starts get their sandbox
+// from [Tiers.Choose]. It probes the tiers in their order and remembers the results. A caller names a mode and the
 // guarantees that it requires; it never gets a weaker sandbox than that.
 type Tiers []*Tier
 
@@ -104,9 +104,8 @@ func whyUnusable(f ProbeResult, require []Guarantee) string {
 	return ""
 }
 
-// Choose returns the tier for a mode, which is Auto, Local or the name of a launcher. The note
-// says why it is none of the stronger ones. A launcher that is named is never replaced by
-// another.
+// Choose returns the tier for a mode: Auto, Local or the name of a launcher. The note says why
+// Choose took no stronger tier. A launcher that is named is never replaced by another.
 func (t Tiers) Choose(ctx context.Context, mode string, require ...Guarantee) (_ *Tier, note string, err error) {
 	var reasons []string
 	named := mode != "" && mode != Auto && mode != Local

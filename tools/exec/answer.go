@@ -24,7 +24,7 @@ type answer struct {
 	// refused is why it could not connect to a host, or "".
 	refused string
 	also    []string
-	view    any // what the page of an app shows, or nil
+	view    any // the data for the page of an app, or nil
 }
 
 // endedBySignal is the exit code for a command that a signal ended.

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
-// credentials prepares programs with credentials, which run isolated from the
-// caller's other commands, in whichever tool they are called.
+// credentials prepares programs with credentials. They run isolated from the caller's other
+// commands, in every tool.
 type credentials interface {
 	Prepare(ctx context.Context, o cli.Order) (tool.Plan, error)
 }

@@ -45,7 +45,7 @@ type Options struct {
 	// caller has returned that. ctx has the caller. nil: no event is sent.
 	Ended func(ctx context.Context, st sandbox.Status)
 	// Finished is called when a command in the background has ended, whether its caller knows or not. ctx is
-	// that of the call that has started it. It may be nil.
+	// the context of the call that started the command. Finished may be nil.
 	Finished func(ctx context.Context, st sandbox.Status)
 	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options

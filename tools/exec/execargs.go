@@ -142,8 +142,8 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// timeout returns the time limit of the command: at most what the site allows, unless it runs
-// in the background, where 0 means no limit.
+// timeout returns the time limit of the command: at most the maximum of the site. In the
+// background there is no maximum, and 0 means no limit.
 func (a execArgs) timeout(s sandbox.Site) time.Duration {
 	d := a.asked()
 	if a.inBackground() {
@@ -210,7 +210,7 @@ func (a execArgs) argv(s sandbox.Site) []string {
 			return []string{shell, "-c", a.Command}
 		}
 	}
-	// Which shells the sandbox has is not known here: the command finds out.
+	// The shells of the sandbox are not known here: the command looks for one.
 	return []string{"/bin/sh", "-c", `[ -x /bin/bash ] && exec /bin/bash -c "$1"; exec /bin/sh -c "$1"`, "sh",
 		a.Command}
 }

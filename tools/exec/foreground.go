@@ -47,7 +47,7 @@ func (r *runner) run(ctx context.Context, c sandbox.Command, k task) (tool.Resul
 }
 
 // start starts a command. If it may write, its changes can be undone: the caller calls stopped
-// when it no longer waits for the command, which may still run.
+// when it no longer waits for the command. The command may still run then.
 func (r *runner) start(
 	ctx context.Context, c sandbox.Command, k task,
 ) (p sandbox.Process, stopped func(sandbox.Status), err error) {

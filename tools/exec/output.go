@@ -118,7 +118,7 @@ func (s section) binary() bool {
 // A capture keeps the head and the tail of the written text.
 type capture struct {
 	size int64
-	lost int64 // omitted bytes, for which there is a note
+	lost int64 // omitted bytes; a note says so
 	head []byte
 	tail []byte // a ring, once it is full
 }

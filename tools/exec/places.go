@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// places remember how much of each command's output each session was shown, so that a poll
-// shows what is new. They forget the oldest when there are too many, which costs a repeated
-// text.
+// places remember the position up to which each session has seen each command's output, so that
+// a poll shows new output only. They forget the oldest positions when there are too many; then
+// a text is repeated.
 type places struct {
 	shownOf *lru.Cache[placeKey, place]
 }

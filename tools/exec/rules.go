@@ -14,7 +14,8 @@ type Rules struct {
 	agents map[string]AgentRules // agents with settings of their own
 }
 
-// AgentRules say which commands of an agent are refused or asked about, and which programs have credentials.
+// AgentRules are the commands of an agent that are refused or asked about, and the programs with
+// credentials.
 type AgentRules struct {
 	Judge    judge.Rules
 	Programs cli.Programs

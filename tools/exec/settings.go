@@ -25,7 +25,8 @@ type AgentSettings struct {
 	Programs map[string]cli.ProgramSettings `yaml:"programs" keys:"name"`
 }
 
-// Environ returns the variables of the settings for every command. getenv returns those of the server.
+// Environ returns the variables of the settings for every command. getenv returns variables of the
+// server.
 func (s Settings) Environ(getenv func(string) string) []string {
 	var all []string
 	for name, value := range s.Environment {

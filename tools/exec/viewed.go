@@ -43,7 +43,7 @@ func (r *runner) colored(ctx context.Context, s section) (view.Text, error) {
 	if s.to > 0 && s.binary() {
 		return view.Text{Text: "(binary data)", Before: s.to}, nil
 	}
-	s.from = max(0, s.to-viewMost-scrub.LongestKey) // no half of a key is at the beginning of what is shown
+	s.from = max(0, s.to-viewMost-scrub.LongestKey) // so that the shown part cannot begin with half a key
 	var raw, marked, clean bytes.Buffer
 	if err := s.raw(ctx, &raw); err != nil {
 		return view.Text{}, err
@@ -168,7 +168,7 @@ func unmarkColors(marked string) (text string, colors [][3]int) {
 	return b.String(), colors
 }
 
-// units returns the length of a text in UTF-16, by which JavaScript counts.
+// units returns the length of a text in UTF-16, as JavaScript counts.
 func units(text string) (n int) {
 	for _, r := range text {
 		n++

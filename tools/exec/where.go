@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 )
 
-// Where says in one sentence where commands run under a policy, and what follows from that. advice is how to get a
-// sandbox, or a better one; "" for nothing.
+// Where describes in one sentence the isolation of commands under a policy, and its consequences. advice is how to
+// get a sandbox, or a better one; "" for nothing.
 func Where(ctx context.Context, tiers sandbox.Tiers, p commands.Policy, network string) (sentence, advice string) {
 	return where(ctx, tiers, p, network, runtime.GOOS)
 }

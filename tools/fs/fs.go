@@ -1,8 +1,9 @@
 // Package fs has the tools that read, change and search files.
 //
-// It knows how to describe files and their changes to a model. Where files are, which caller sees which of them, and
-// that no path leaves the workspace is decided by [workspace.Files]. The work that does not concern tools is in the
-// packages below: textfile (encodings and lines), edit (finding and replacing text) and patch (applying patches).
+// It knows how to describe files and their changes to a model. [workspace.Files] decides about the location of files
+// and the rights of each caller, and keeps paths inside the workspace. The work that does not concern tools is in
+// the packages below: textfile (encodings and lines), edit (finding and replacing text) and patch (applying
+// patches).
 //
 // Begin with [Tools], then readfile.go.
 package fs
@@ -21,9 +22,9 @@ import (
 
 const group = "fs"
 
-// Tools returns the tools of the group. They can be described without files. Without documents, read_file shows
-// none. With shared, replicas know what their sessions have read through others. Problems returns what is wrong in files
-// after a change, in a few lines and at once; nil: nothing is known.
+// Tools returns the tools of the group. They can be described without files. Without documents, read_file shows none.
+// With shared, replicas know the files that their sessions have read through others. Problems returns the problems in
+// files after a change, in a few lines and at once; nil: nothing is known.
 func Tools(
 	files workspace.Files, secrets *scrub.Scrubber, documents *document.Service, shared *SharedSeen, problems Problems,
 ) []tool.Tool {
@@ -99,7 +100,7 @@ func scrubbed(secrets *scrub.Scrubber) func(string) string {
 	return secrets.Text
 }
 
-// actionOf names what was done to a file.
+// actionOf names the change of a file.
 func actionOf(c workspace.Changed) string {
 	switch {
 	case c.Removed:

@@ -34,7 +34,7 @@ func newReadFile(files workspace.Files, seen *Seen, documents *document.Service)
 	return readFile{files, seen, make(chan struct{}, 1), documents}
 }
 
-// The limits are in errors and not in the schema, which every conversation pays for.
+// The limits are in errors and not in the schema: every conversation pays for the schema.
 type readFileArgs struct {
 	Path     string   `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,file,filename,absolute_path,target_file"`
 	Paths    []string `json:"paths,omitempty" jsonschema:"several files to read" alias:"files,file_paths"`

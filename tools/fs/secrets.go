@@ -10,8 +10,8 @@ import (
 // The server scrubs all results, and recognizes secrets by their form. This file hides parts of secrets that no longer
 // have that form in the way they would be shown, and refuses changes that would show a secret.
 
-// checkBytes refuses to return bytes in base64 if they contain or touch a secret, which the server could not recognize
-// in that form.
+// checkBytes refuses to return bytes in base64 if they contain or touch a secret: the server could not recognize the
+// secret in that form.
 func (r *reader) checkBytes(from int64, data []byte) error {
 	to := from + int64(len(data))
 	start := max(from-scrub.LongestKey, 0)

@@ -12,8 +12,8 @@ import (
 )
 
 // Seen remembers the version of a file that each session knows, and the parts that were
-// returned. It evicts the least recently used files, which makes a session read a text again or
-// miss a warning, but never gives a wrong one. The zero Seen is empty and ready to use. Its
+// returned. It evicts the least recently used files: a session may then read a text again or
+// miss a warning, but it never gets a wrong one. The zero Seen is empty and ready to use. Its
 // methods may be called concurrently.
 type Seen struct {
 	Secrets *scrub.Scrubber // masks secrets in a way that tools can undo; nil has no known values

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// A SharedSeen keeps in the store which version of a file a session knows, for the replicas that serve the session too.
-// If the store is not available, each replica goes by what it knows itself.
+// A SharedSeen keeps in the store the version of each file that a session knows, for all replicas that serve the
+// session. If the store is not available, each replica goes by what it knows itself.
 type SharedSeen struct {
 	Store *store.Store
 
@@ -24,7 +24,8 @@ const (
 	sharedAge     = 24 * time.Hour
 )
 
-// rowOf returns the key of the row of a session and a file, which shows neither.
+// rowOf returns the key of the row of a session and a file. The key is a digest and shows
+// neither.
 func rowOf(k seenKey) string {
 	sum := sha256.Sum256([]byte(k.session + "\x00" + k.name))
 	return hex.EncodeToString(sum[:16])

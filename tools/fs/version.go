@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// MaxHashed is the size up to which a version depends on all bytes of a file. Reading larger files would take too long,
-// so their versions depend on the size and the stamp.
+// MaxHashed is the maximum size of a file whose version depends on all bytes. Reading larger files would take too
+// long, so their versions depend on the size and the stamp.
 const MaxHashed = 16 << 20
 
 // Version returns the version of a file: eight characters that change with the content. A file larger than [MaxHashed]
@@ -40,8 +40,8 @@ func versionOfString(content string) string {
 	return encodeVersion(h.Sum(nil))
 }
 
-// versionAfter returns the version of a file after so many bytes were written to it, which is that of the content. It
-// is "" if the file does not have that content, because its source stores it in another form.
+// versionAfter returns the version of a file after a write of so many bytes: the version of the content. It is "" if
+// the file does not have that content, because its source stores another form.
 func versionAfter(written int, done workspace.Changed, ofContent func() string) (string, error) {
 	switch {
 	case done.Size > MaxHashed:

@@ -305,7 +305,7 @@ func (w *writer) append(f *workspace.File) (workspace.Change, error) {
 	return workspace.Change{Content: content}, nil
 }
 
-// checkEnd refuses to append text that would show a secret at the end of the file: it may change what stands before.
+// checkEnd refuses to append text that would show a secret at the end of the file: it may change the text before it.
 func (w *writer) checkEnd(f *workspace.File) error {
 	from := max(0, f.Size-scrub.LongestKey)
 	end := make([]byte, f.Size-from)
@@ -324,7 +324,7 @@ func (w *writer) versionAfter(done workspace.Changed) (string, error) {
 	return versionAfter(len(content), done, func() string { return VersionOf(content) })
 }
 
-// format describes what was done.
+// format describes the change.
 func (w *writer) format(r workspace.Receipt, done workspace.Changed, version string) string {
 	var b strings.Builder
 	switch {

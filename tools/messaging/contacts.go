@@ -38,8 +38,8 @@ type Contact struct {
 	About  string   `yaml:"persona_brief,omitempty" json:"persona_brief,omitempty"`
 	Topics []string `yaml:"topic_preferences,omitempty" json:"topic_preferences,omitempty"`
 
-	// Cooldown is until when nothing is sent, after a failure. Talked is when the last message
-	// was delivered. Both are columns of the row, which only the outbox writes.
+	// Cooldown is the end of the pause after a failure. Talked is the time of the last
+	// delivered message. Only the outbox writes these columns.
 	Cooldown time.Time `yaml:"cooldown_until,omitempty" json:"-"`
 	Talked   time.Time `yaml:"last_interaction_at,omitempty" json:"-"`
 	Active   bool      `yaml:"-" json:"-"`

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// fetched is the action that saves a file which has arrived with a message.
+// fetched is the action that saves a file of a received message.
 const fetched Action = "fetch"
 
-// saving returns the plan of a call that saves a file which has arrived.
+// saving returns the plan of a call that saves a file of a received message.
 func (x message) saving(a messageArgs) (tool.Plan, error) {
 	if a.File == "" || x.Fetch == nil {
 		return tool.Plan{}, tool.Errorf(tool.Invalid, "file is required for action fetch").

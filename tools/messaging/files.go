@@ -82,7 +82,7 @@ func (x message) masked(from *workspace.File) (f chat.File, masked bool, err err
 	return f, masked, nil
 }
 
-// isText reports whether the beginning of a file is text, which need not be UTF-8.
+// isText reports whether the beginning of a file is text in any encoding.
 func isText(head []byte) bool {
 	return bytes.IndexByte(head, 0) < 0 || bytes.HasPrefix(head, []byte("\xFE\xFF")) ||
 		bytes.HasPrefix(head, []byte("\xFF\xFE"))

@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/services"
 )
 
-// Group is the group of the tools, which do not work without a channel.
+// Group is the group of the tools. They do not work without a channel.
 const Group = "messaging"
 
 // Options are the needs of the tools.

@@ -17,8 +17,8 @@ import (
 // operatorWait is how long a verb of an operator may take.
 const operatorWait = 30 * time.Second
 
-// Channels have the verbs with which operators test channels and send messages. The room
-// sets Host when it is opened.
+// Channels have the operators' verbs that test channels and send messages. The room sets Host
+// when it is opened.
 type Channels struct {
 	// With passes the channels of the settings and an outbox on a host to use, and closes
 	// them.

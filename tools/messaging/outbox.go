@@ -42,10 +42,10 @@ const (
 type Post struct {
 	Channel string       // its name in the settings
 	Action  Action       // "" is Send
-	Message chat.Message // what is sent. A long text is sent in parts; File is nil
+	Message chat.Message // the message to send. A long text is sent in parts; File is nil
 	Files   []chat.File  // the text goes with the first one if it fits, else it follows
-	// At is the message that the other actions are about. With Of, the id of a post, it is
-	// the first message of that post, which may not have been sent yet.
+	// At is the message for the other actions. With Of, the id of a post, it is the first
+	// message of that post; the post may still wait.
 	At     chat.Ref
 	Of     string
 	Emoji  string // of React
@@ -82,7 +82,7 @@ type Report struct {
 	Text     string // the beginning
 	State    State
 	Refs     []chat.Ref // of the messages that were sent
-	Notes    []string   // what could not be sent as it was asked for
+	Notes    []string   // one sentence for each part of the message that was sent in another form, or not at all
 	Problem  string     // of the last attempt
 	Due      time.Time  // of the next attempt
 	Created  time.Time
@@ -200,7 +200,7 @@ type storedFile struct {
 	Voice      bool
 }
 
-// newIDs returns n ids that sort after those that this process has made before.
+// newIDs returns n ids that sort after all earlier ids of this process.
 func (o *Outbox) newIDs(n int) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -213,7 +213,7 @@ func (o *Outbox) newIDs(n int) []string {
 	return ids
 }
 
-// NewID returns an id that sorts after those that this process has made before.
+// NewID returns an id that sorts after all earlier ids of this process.
 func (o *Outbox) NewID() string { return o.newIDs(1)[0] }
 
 // Put adds a post in a transaction, and returns its id. It is sent after the commit. If there
@@ -396,7 +396,8 @@ func (o *Outbox) Report(ctx context.Context, id string) (r Report, err error) {
 	return r, err
 }
 
-// behind says in the report of a post that no attempt was made at which earlier message of the chat is tried again.
+// behind adds to the report of an unattempted post the earlier message of the chat that it waits for, and the time
+// of its next attempt.
 func (r *Report) behind(t *store.Tx) error {
 	if r.State.Final() || r.Problem != "" {
 		return nil
@@ -413,7 +414,8 @@ func (r *Report) behind(t *store.Tx) error {
 	return err
 }
 
-// SentBy reports whether an owner has sent a message of a chat, which the service or the owner may have named.
+// SentBy reports whether an owner has sent a message of a chat. The service or the owner may have named the
+// chat.
 func (o *Outbox) SentBy(ctx context.Context, owner tool.Owner, channel string, at chat.Ref) (is bool, err error) {
 	if o.Store.Unused() {
 		return false, nil

@@ -159,7 +159,7 @@ type NotifySettings struct {
 	Debounce time.Duration `yaml:"debounce" min:"0" max:"1d"`
 }
 
-// QuietSettings are the hours of a day in which notices wait.
+// QuietSettings are the hours of a day without notices.
 type QuietSettings struct {
 	From string `yaml:"from" form:"clock"`
 	To   string `yaml:"to" form:"clock"`

@@ -254,8 +254,8 @@ func (x Targets) check(ctx context.Context, t Target) error {
 		Try("write to one of %s, or ask the user", strings.Join(list[:min(len(list), 10)], ", "))
 }
 
-// known reports whether messages to a chat need no approval because it is new: it is that of the
-// caller, the settings name it, or a person has approved the first message.
+// known reports whether messages to a chat need no approval for a new chat: it is the caller's
+// chat, the settings name it, or a person has approved the first message.
 func (x Targets) known(ctx context.Context, t Target) (bool, error) {
 	if t.Current || x.listed(ctx, t) {
 		return true, nil

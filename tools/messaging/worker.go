@@ -38,7 +38,7 @@ const sentAgain = "(sent again: the first attempt may have arrived)"
 type row struct {
 	item
 	id, post, channel string
-	attempt, doubt    int // attempts of which the end is known, and of which it is not known whether they sent it
+	attempt, doubt    int // finished attempts, and attempts that may have sent the message
 	created           time.Time
 	sender            inbox.To
 }
@@ -85,7 +85,7 @@ func (o *Outbox) do(ctx context.Context, h *jobs.Held) (result string, err error
 	if !found {
 		return "{}", nil
 	}
-	// The processes of the attempts of which no end is known have died, perhaps after they had sent the message.
+	// The processes of unfinished attempts have died, perhaps after they had sent the message.
 	r.doubt += h.Attempt - 1 - r.attempt
 	limit := o.Lease
 	if r.File != nil {
@@ -276,8 +276,8 @@ func (o *Outbox) ended(t *store.Tx, j jobs.Job) error {
 	return t.Changed(Topic, r.post)
 }
 
-// fail ends a post, of which some parts may have been sent. Its sender gets an event, or what is
-// to be sent in its place is.
+// fail ends a post; some of its parts may have been sent. Its sender gets an event, unless a
+// substitute message is put in its place.
 func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error {
 	const set = "UPDATE outbox SET state = 'failed', ended = {{now}}, "
 	if _, err := t.Exec(set+"problem = $2, attempt = $3 WHERE id = $1", r.id, problem, r.attempt); err != nil {
@@ -317,7 +317,7 @@ func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error 
 	return t.Changed(Topic, r.post)
 }
 
-// putElse puts the message that is sent instead of a post of which nothing was delivered.
+// putElse puts the substitute message for a post if nothing of the post was delivered.
 func (o *Outbox) putElse(t *store.Tx, r row) (put bool, err error) {
 	var sent int
 	if err := t.Row("SELECT count(*) FROM outbox WHERE post = $1 AND state = 'sent'", []any{r.post},

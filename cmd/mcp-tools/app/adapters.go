@@ -135,8 +135,8 @@ func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources, locked f
 // addressValues is the name of the masked addresses of this machine.
 const addressValues = "server-addresses"
 
-// maskAddresses masks the addresses of this machine. Those that are too short or too
-// common to be masked, such as 192.168.1.1, are left out and logged.
+// maskAddresses masks the addresses of this machine. Addresses that are too short or too common
+// to be masked, such as 192.168.1.1, are left out and logged.
 func (a *App) maskAddresses(c config.Scrub, addresses []string) {
 	if !c.ServerAddresses {
 		addresses = nil

@@ -54,7 +54,7 @@ func (a *App) openAgents(context.Context) error {
 	return nil
 }
 
-// openScheduler makes the jobs with schedules, which run when the server does.
+// openScheduler makes the jobs with schedules. They run while the server does.
 func (a *App) openScheduler(context.Context) error {
 	a.scheduler = automation.NewScheduler(automation.SchedulerOptions{
 		Store: a.store, Jobs: a.jobs, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
@@ -107,7 +107,7 @@ func (s subagentSessions) Turns(ctx context.Context, of inbox.To) (turns []sessi
 		for _, r := range m.Results {
 			turns = append(turns, sessions.Turn{ID: r.ID, Role: "tool", Text: r.Text})
 		}
-		role := "agent" // who has started it, or has written since
+		role := "agent" // the agent that started this one or has written to it
 		if m.Role == llm.Assistant {
 			role = "assistant"
 		}

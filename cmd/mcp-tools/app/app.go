@@ -3,8 +3,8 @@
 // gets what it needs when it is opened, in the order of Open, so that nothing
 // refers to a part that does not exist yet.
 //
-// It knows the settings and every part, and nothing of the command line. Begin
-// with Env, which has the inputs of a run of the program, and Env.Open.
+// It knows the settings and every part, and nothing of the command line. Begin with Env, the
+// inputs of a run of the program, and Env.Open.
 package app
 
 import (
@@ -449,7 +449,7 @@ func userNamed(name string) string {
 	return name
 }
 
-// SystemUser returns the name of the user who runs the program.
+// SystemUser returns the name of the system user that runs the program.
 func SystemUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -81,7 +81,7 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 			return false, err
 		}
 		if n.cursor != "" {
-			n.app.Server.ToolsChanged() // grants may have changed, which the tools do not show
+			n.app.Server.ToolsChanged() // grants may have changed without a change of the tools
 		}
 	}
 	if c.Lost || slices.ContainsFunc(c.Keys, func(k indexer.Key) bool { return k.Topic == custom.Topic }) {

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/results"
 )
 
-// openBlobs opens what keeps large contents, and the results that were too long for the model.
+// openBlobs opens the store of large contents, and the results that were too long for the
+// model.
 func (a *App) openBlobs(context.Context) (err error) {
 	var closing func() error
 	if a.blobs, closing, err = a.env.Blobs(a.loaded.Config, a.store, a.log); err != nil {
@@ -58,7 +59,7 @@ func (e *Env) Blobs(c Settings, s *store.Store, log *slog.Logger) (b *blob.Blobs
 		return nil, closing, err
 	}
 	dir := filepath.Join(data, "blobs")
-	if s.Engine() == "sqlite" { // beside the store, which several data directories may share
+	if s.Engine() == "sqlite" { // beside the store: several data directories may share it
 		dir = filepath.Join(filepath.Dir(s.Location()), "blobs")
 	}
 	var place blob.Place

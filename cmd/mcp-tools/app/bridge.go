@@ -64,7 +64,7 @@ type bridgeParts struct {
 	log    *slog.Logger
 }
 
-// operatorPrograms runs programs of the settings, which reach public hosts and those that the settings name.
+// operatorPrograms runs programs of the settings. They reach public hosts and the hosts in their settings.
 func operatorPrograms(tiers sandbox.Tiers, data string, own []uint16, log *slog.Logger) *program.Runner {
 	return &program.Runner{Tiers: tiers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
 		return network.Start(ctx, data, egress.Rules{AllowPrivate: hosts, Own: own}, egress.ProxyOptions{Log: log})

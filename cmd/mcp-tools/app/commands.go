@@ -136,8 +136,8 @@ func (a *App) repository(ctx context.Context, dir string) (address, branch strin
 	return gitrepo.Remote(host)
 }
 
-// Launchers returns the sandboxes that the settings allow, the strongest first. Machines for which drained returns true get no more
-// sandboxes; nil stands for none.
+// Launchers returns the sandboxes that the settings allow, the strongest first. Drained machines get no more
+// sandboxes; with a nil drained no machine is drained.
 func Launchers(c sandbox.Settings, data string, log *slog.Logger, drained func(context.Context, string) bool) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher
 	if k := c.Kubernetes; k.Image != "" {
@@ -254,8 +254,7 @@ func (a *App) secret(name string) ([]byte, error) {
 	return a.vault.Get(ctx, name)
 }
 
-// ownPorts returns the ports of this server, which commands and web tools must
-// not reach.
+// ownPorts returns the ports of this server. Commands and web tools must not reach them.
 func (a *App) ownPorts() []uint16 { return ownPorts(a.loaded.Config.Server) }
 
 func ownPorts(c config.Server) []uint16 {

@@ -27,9 +27,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/chart"
 )
 
-// ServeConsole serves the console of the data directory on a free port of this machine, for
-// the person who runs the program. It passes the link that opens it to shown, and returns
-// when ctx ends.
+// ServeConsole serves the console of the data directory on a free port of this machine, for the
+// person at this terminal. It passes the link that opens it to shown, and returns when ctx
+// ends.
 func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 	loaded, err := e.Load()
 	if err != nil {

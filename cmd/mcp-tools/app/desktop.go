@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// openDesktop shows questions on the desktop of the person who runs the program, if the settings say so.
+// openDesktop shows questions on the desktop of this machine, if the settings say so.
 func (a *App) openDesktop() {
 	if !a.loaded.Config.Approvals.Desktop {
 		return

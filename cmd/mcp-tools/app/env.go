@@ -86,7 +86,7 @@ func explainMissing(err error) error {
 // DataDir returns the data directory.
 func (e *Env) DataDir() (string, error) { return config.DataDir(e.Data, e.Getenv) }
 
-// ClientCommand returns the command with which a client starts this program: the path of
+// ClientCommand returns the command for clients to start this program: the path of
 // [Executable], or npx with the package of this version if npx has started the program, because
 // the paths in the cache of npx do not last. The version stays, so that a client starts the
 // program that was tried; with --prefer-offline npx finds it in its cache without the registry.
@@ -97,14 +97,14 @@ func (e *Env) ClientCommand() (command string, args []string, err error) {
 		return command, nil, err
 	}
 	args = []string{"-y", "--prefer-offline", pack}
-	if runtime.GOOS == "windows" { // npx is a script there, which clients do not start
+	if runtime.GOOS == "windows" { // npx is a script there, and clients do not start scripts
 		return "cmd", append([]string{"/c", "npx"}, args...), nil
 	}
 	return "npx", args, nil
 }
 
-// Executable returns the path by which this program was started, so that an entry
-// in a client's settings survives an upgrade that changes the target of a link.
+// Executable returns the path of this program as it was started, so that an entry in a client's
+// settings survives an upgrade that changes the target of a link.
 func Executable() (string, error) {
 	real, err := os.Executable()
 	if err != nil {
@@ -129,8 +129,8 @@ func sameFile(x, y string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// VaultDir returns the directory of the vault, which need not exist, and whether the
-// operator chose it.
+// VaultDir returns the directory of the vault and whether the operator chose it. The directory
+// may not exist.
 func (e *Env) VaultDir() (dir string, chosen bool, err error) {
 	if dir := e.Getenv(config.EnvVaultDir); dir != "" {
 		dir, err = filepath.Abs(dir)
@@ -227,8 +227,8 @@ func bootstrapSecrets(all Settings) (names []string) {
 	return names
 }
 
-// bootstrapVault returns the vault with the location of the store, which cannot be in that store: it is in the SQLite
-// store of the data directory.
+// bootstrapVault returns the vault that has the location of the store. It is in the SQLite store of the data
+// directory: the store itself cannot hold its location.
 func (e *Env) bootstrapVault(all Settings) (*vault.Vault, error) {
 	c, err := e.vaultConfig(all)
 	if err != nil {

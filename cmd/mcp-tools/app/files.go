@@ -118,11 +118,11 @@ func isWithin(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// writableSettings returns the directory of callers in which the settings file is, or
-// "": there they can be changed by commands.
+// writableSettings returns the directory of callers that contains the settings file, or "":
+// commands can change the settings there.
 func (a *App) writableSettings() string { return a.writableBy(a.loaded.Files()[0]) }
 
-// writableBy returns the directory of callers in which a path is, or "".
+// writableBy returns the directory of callers that contains a path, or "".
 func (a *App) writableBy(path string) string {
 	c := a.loaded.Config
 	dirs := slices.Clone(c.Sandbox.Write)
@@ -173,7 +173,7 @@ func (a *App) skillRoute() workspace.Route {
 	return workspace.Route{Serves: served.Serves, Source: served}
 }
 
-// openSkills makes the library of skills, which opens nothing yet.
+// openSkills makes the library of skills. It opens nothing yet.
 func (a *App) openSkills(context.Context) error {
 	o := skills.Options{Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs, Live: a.pluginSkills,
 		Visible: visibleSkills(a.loaded.Config.Agents), Scrub: a.scrub.Text}
@@ -206,7 +206,7 @@ func Agents(list map[string]agents.AgentSettings) []contextfiles.Agent {
 	return agents
 }
 
-// openContextFiles opens the context files of agents. It logs which directories of the operator cannot be read.
+// openContextFiles opens the context files of agents. It logs unreadable directories of the operator.
 func (a *App) openContextFiles() {
 	agents := Agents(a.loaded.Config.Agents)
 	a.contextFiles = contextfiles.New(a.memories, agents)

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
-// openInbound makes the part that receives from channels and asks people there, which works when the server does.
+// openInbound makes the part that receives from channels and asks people there. It works while the server runs.
 func (a *App) openInbound() {
 	if len(a.accounts.Names()) == 0 {
 		return
@@ -35,8 +35,8 @@ func (a *App) openInbound() {
 	a.onClose(a.inbound.Close)
 }
 
-// receiveMessages receives messages and asks people until ctx ends. It begins when the store
-// is used, and opens a store only for channels from which something can arrive.
+// receiveMessages receives messages and asks people until ctx ends. It begins when the store is
+// used, and opens a store only for channels that can receive.
 func (a *App) receiveMessages(ctx context.Context) {
 	if a.inbound == nil || clock.Sleep(ctx, startFirst) != nil {
 		return
@@ -131,7 +131,7 @@ func (a *App) taskDone(t *store.Tx, lead, task, words string) error {
 	return a.inbound.Tell(t, inbound.Event{Kind: inbound.TaskDone, Agent: lead, Key: task, Text: a.scrub.Text(words)})
 }
 
-// budgetNear notifies people of a budget of which little is left today.
+// budgetNear notifies people of a budget that is nearly used up today.
 func (a *App) budgetNear(t *store.Tx, principal, used string) error {
 	whose := "all callers"
 	agent, _, _ := strings.Cut(principal, "/")

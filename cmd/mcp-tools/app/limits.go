@@ -33,7 +33,7 @@ const (
 	maxCommandTime = time.Hour        // of a command in the foreground
 	maxProcesses   = 1024             // of one command
 	maxFileSize    = 1 << 30          // bytes of a file that a command writes
-	sandboxIdle    = 10 * time.Minute // a sandbox in which nothing has run for so long is closed
+	sandboxIdle    = 10 * time.Minute // a sandbox without commands for so long is closed
 	sandboxAge     = 24 * time.Hour   // an older sandbox is replaced when nothing runs in it
 
 	maxEmbeddings = 64 // texts of one request to the embeddings endpoint

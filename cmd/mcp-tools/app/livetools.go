@@ -12,16 +12,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// liveTools are tools that come and go while the program runs, beside those that are
-// compiled in.
+// liveTools are the tools that come and go while the program runs, in addition to the
+// compiled-in tools.
 type liveTools struct {
 	mu       sync.Mutex // held while settings or tools are put in force
 	bySource map[string][]tool.Tool
 }
 
 // SetTools replaces the tools of a source, such as the bridge, and notifies the clients whose
-// lists change. A tool with a name that is taken is left out and logged: sources do not shadow
-// our tools, and not each other's. So is a tool with mistakes, which costs no other tool.
+// lists change. Sources cannot shadow tools: a tool whose name is taken is left out and logged.
+// So is an invalid tool, without effect on the others.
 func (a *App) SetTools(source string, list []tool.Tool) error {
 	a.live.mu.Lock()
 	defer a.live.mu.Unlock()

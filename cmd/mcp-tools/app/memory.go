@@ -117,15 +117,15 @@ func (a *App) openMemory(context.Context) error {
 	return nil
 }
 
-// MemoryRows returns the memories and context files of a store. What a changed memory has added to the knowledge graph
-// is taken back, and a server reads it again if the settings say so.
+// MemoryRows returns the memories and context files of a store. When a memory changes, its facts leave the knowledge
+// graph, and a server reads the memory again if the settings say so.
 func MemoryRows(s *store.Store, c Settings) *memory.Rows {
 	rows := memory.NewRows(s, memory.Limits{Documents: maxMemories, Bytes: maxMemoriesBytes})
 	rows.Observe = extract.New(extract.Options{Store: s, On: c.Memory.Knowledge.Model != ""}).Observe
 	return rows
 }
 
-// openExtractor makes the reader of memories, which works when the server does.
+// openExtractor makes the reader of memories. It works while the server runs.
 func (a *App) openExtractor() error {
 	c := a.loaded.Config.Memory.Knowledge
 	budget, err := llm.ParseAmount(c.Budget)
@@ -189,7 +189,7 @@ func (a *App) openEmbeddings() error {
 	return nil
 }
 
-// Encoder returns the client of the embeddings endpoint, which it reaches by http, and the endpoint's key.
+// Encoder returns the client of the embeddings endpoint and the endpoint's key. The client uses http.
 func (e *Env) Encoder(all Settings, http outbound.Client) (_ *embed.Client, key string, err error) {
 	c := all.Memory.Embeddings
 	if key, err = e.key(all, "memory.embeddings", c.Key); err != nil {

@@ -54,7 +54,7 @@ func (e *Env) Accounts(l *Loaded, mask func(name string, values ...string) error
 	}), client.Close, nil
 }
 
-// openMessaging opens the channels and the outbox, which sends when the server runs.
+// openMessaging opens the channels and the outbox. The outbox sends while the server runs.
 func (a *App) openMessaging(context.Context) error {
 	accounts, end, err := a.env.Accounts(a.loaded, a.scrub.Set, a.log)
 	if err != nil {

@@ -51,7 +51,7 @@ func (a *App) listenForPeers() (stop func(), err error) {
 	return a.peers.Listen(l), nil
 }
 
-// hold and release tell the other replicas what this one has.
+// hold and release tell the other replicas about the commands and browsers of this one.
 func (a *App) hold(kind string) func(owner, name string) {
 	if a.peers == nil {
 		return nil
@@ -91,7 +91,8 @@ type plan struct {
 	Facts      tool.Facts
 }
 
-// serveForwarded answers a request of another replica, which has decided about the call.
+// serveForwarded answers a request from another replica. That replica has decided about the
+// call.
 func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 	var f forwarded
 	var r reply
@@ -199,8 +200,7 @@ func (a *App) elsewhereIf() func(context.Context, server.RemoteCall) (tool.Plan,
 	return a.elsewhere
 }
 
-// whereIs returns the other replica that has the command or the browser of a call. It does not look for those of this
-// replica.
+// whereIs returns the replica that has the command or the browser of a call, if that is another replica.
 func (a *App) whereIs(ctx context.Context, call server.RemoteCall) (at peers.Peer, what string, found bool) {
 	owner, kind := call.Caller.Principal(), heldProcess
 	var names []string

@@ -21,7 +21,8 @@ type livePlugins struct {
 	now atomic.Pointer[[]plugins.Plugin] // that are in force
 }
 
-// PluginSet returns the plugins in the directory beside the settings file, and in those of the settings.
+// PluginSet returns the plugins in the directory beside the settings file, and in the directories of the
+// settings.
 func PluginSet(l *Loaded) plugins.Set {
 	files := l.Files()
 	if len(files) == 0 {
@@ -120,7 +121,7 @@ func pluginServers(all []plugins.Plugin) map[string]bridge.Server {
 	return servers
 }
 
-// pluginSkills returns the directories of skills of plugins, with the names under which file tools see them.
+// pluginSkills returns the directories of skills of plugins, with their names for file tools.
 func (a *App) pluginSkills() (dirs []skills.Dir) {
 	for _, p := range a.plugins.current() {
 		if len(p.Skills) == 0 {

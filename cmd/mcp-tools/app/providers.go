@@ -45,8 +45,8 @@ func (e *Env) MediaKey(all Settings, name string) (string, error) {
 	return key, err
 }
 
-// openMediaClients opens the client for the providers, and the one for what their responses link to, which reaches public
-// hosts that the operator has not denied.
+// openMediaClients opens a client for the providers, and another for the links in their responses. The second reaches
+// public hosts that the operator has not denied.
 func (a *App) openMediaClients(o *provider.Options) error {
 	options, err := serviceOptions(a.loaded.Config, provider.Limits(), o.URLs()...)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 type SeenTool struct {
 	Spec    tool.Spec
 	Verdict policy.Verdict
-	Needs   string // what is missing, so that clients do not get the tool; "" for a tool that they get
+	Needs   string // the missing requirement of a hidden tool; "" for a tool that clients get
 }
 
 // Seen returns the tools of the caller of the settings as a client gets them from a server, and after them the tools

@@ -29,7 +29,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 )
 
-// stdioOnTerminal is the message to a person who has started the server by hand.
+// stdioOnTerminal is the message to a person at a terminal who has started the server by hand.
 const stdioOnTerminal = `Waiting for an MCP client to speak on stdin. Clients start this program by themselves:
   mcp-tools connect CLIENT    sets one up
   mcp-tools --help            lists all commands; Ctrl-D ends this`
@@ -158,7 +158,7 @@ func (a *App) warnExposed(addr net.Addr) {
 	}
 }
 
-// endpoint returns the URL under which clients reach the server.
+// endpoint returns the URL of the server for clients.
 func (a *App) endpoint(addr net.Addr) string {
 	c := a.loaded.Config.Server
 	if c.PublicURL != "" {
@@ -187,7 +187,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// allowedSites separates hosts from origins, which have a scheme.
+// allowedSites separates hosts from origins. Origins have a scheme.
 func allowedSites(all []string) (hosts, origins []string) {
 	for _, site := range all {
 		if strings.Contains(site, "://") {

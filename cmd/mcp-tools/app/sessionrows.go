@@ -10,10 +10,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 )
 
-// sessionRows keep sessions of clients in the store, by hash of their id: who can read the store cannot use them.
+// sessionRows keep sessions of clients in the store, by hash of their id: a reader of the store cannot use them.
 type sessionRows struct{ store *store.Store }
 
-// sessionAge is the time after which a session that no replica had to look up is removed.
+// sessionAge is the time until a session is removed if no replica looks it up.
 const sessionAge = 7 * 24 * time.Hour
 
 func (a *App) sessionRows() server.SessionRows {

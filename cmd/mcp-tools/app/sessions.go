@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
 
-// openSessions joins sessions and their inboxes to the store, which it does not open.
+// openSessions joins sessions and their inboxes to the store. It does not open the store.
 func (a *App) openSessions(context.Context) error {
 	a.sessions = sessions.New(sessions.Options{
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
-// openTeams makes the teams and the questions of agents, which open nothing yet.
+// openTeams makes the teams and the questions of agents. They open nothing yet.
 func (a *App) openTeams() {
 	a.questions = questions.New(a.store, a.jobs, a.log)
 	a.questions.Page = a.questionPage

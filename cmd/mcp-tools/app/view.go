@@ -43,8 +43,7 @@ func (e *Env) Examine() (*View, error) {
 	return &View{loaded, set, rules, warnings}, nil
 }
 
-// Subject returns the caller that the flags and settings describe, which is the
-// caller on stdio.
+// Subject returns the caller in the flags and settings: the caller on stdio.
 func (v *View) Subject() policy.Subject {
 	c := v.Loaded.Config.Connections.Stdio
 	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Person: userNamed(c.User)}

@@ -14,7 +14,7 @@ func (a *CLI) withApprovals(use func(*approvals.Store) error) error {
 	return a.WithStore(func(s *store.Store) error { return use(approvals.New(approvals.Options{DB: s})) })
 }
 
-// approver is the user of the command line, who may decide about all calls.
+// approver is the user of the command line. This user may decide about all calls.
 func approver() approvals.Approver { return approvals.Approver{Name: app.SystemUser(), Channel: "cli"} }
 
 // decide records the answer and prints the result.

@@ -17,8 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 )
 
-// watchEvery is the interval at which watch polls the store, in addition to
-// notifications.
+// watchEvery is the interval of the polls of the store, in addition to notifications.
 const watchEvery = time.Second
 
 func (a *CLI) approvalsWatchCommand() *cobra.Command {
@@ -65,8 +64,8 @@ const (
 	// readingTime is the min time to read a question. A line that comes sooner was
 	// typed for another question.
 	readingTime = 300 * time.Millisecond
-	// noticeTime is the time that a person needs to notice that another
-	// question has replaced the one shown, which an agent can do on purpose.
+	// noticeTime is the time that a person needs to notice that another question has replaced
+	// the shown one. An agent can cause this on purpose.
 	noticeTime = 2 * time.Second
 )
 

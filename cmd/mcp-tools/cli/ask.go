@@ -25,8 +25,8 @@ func isPerson(m tool.Medium) bool { return m == tool.Person }
 // mostRounds is the max number of times that one call may ask.
 const mostRounds = 10
 
-// converse makes a call, and repeats it with a person's answers while it asks for
-// some. who is nil if there is no one to ask.
+// converse makes a call, and repeats it with a person's answers while the call needs some. A
+// nil who means that no person can be asked.
 func converse(
 	ctx context.Context, call func(context.Context, server.Request) server.Response, req server.Request, who asker,
 ) (tool.Result, error) {
@@ -69,8 +69,8 @@ const (
 	no  = `{"action":"decline"}`
 )
 
-// answer takes y or yes as an approval, and everything else as a denial. Other questions
-// get a line as their answer. One at which the terminal was closed gets none.
+// answer takes y or yes as an approval, and everything else as a denial. Other questions get a
+// line as their answer. A question gets no answer if the terminal was closed.
 func (p person) answer(ctx context.Context, questions map[string]tool.Question) (map[string]json.RawMessage, error) {
 	answers := make(map[string]json.RawMessage)
 	for _, name := range slices.Sorted(maps.Keys(questions)) {

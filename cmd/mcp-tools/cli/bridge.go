@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 )
 
-// bridgeLoginCommand returns the command for a login, which is a conversation with a browser. After it the server is
-// tested by the verb of its room.
+// bridgeLoginCommand returns the command for a login in a browser. After the login the command tests the server with
+// the verb of its room.
 func (a *CLI) bridgeLoginCommand(r *room.Room) *cobra.Command {
 	return &cobra.Command{
 		Use: "login NAME", Short: "Log in to a server with OAuth", Args: takes("NAME"),

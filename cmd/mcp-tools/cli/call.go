@@ -160,8 +160,8 @@ func (a *CLI) printResult(w io.Writer, res tool.Result) error {
 	return nil
 }
 
-// partText returns the text of one part, or a description of what a terminal
-// cannot show.
+// partText returns the text of one part, or a description of a part that a terminal cannot
+// show.
 func partText(p tool.Part) string {
 	text := p.Text
 	if p.URI != "" {

@@ -1,6 +1,5 @@
-// Package cli is the command line: a file for each command, which reads flags,
-// calls the packages that do the work, and prints what they return. It decides
-// nothing else. Begin with Run.
+// Package cli is the command line. A command reads flags, calls the packages that do the work,
+// and prints their results. It decides nothing else. Begin with Run.
 package cli
 
 import (
@@ -39,9 +38,8 @@ func New(env app.Env) *CLI {
 	return &CLI{Env: env}
 }
 
-// Run executes the command line args and returns the exit code: 0 for success, 1
-// for a failure, 2 for a command line or settings that are wrong, or that of the
-// command that a tool ran.
+// Run executes the command line args and returns the exit code: 0 for success, 1 for a failure,
+// 2 for invalid arguments or settings, or the exit code of a command that a tool ran.
 func Run(ctx context.Context, env app.Env, args []string) int {
 	cmd := New(env).Command()
 	cmd.SetArgs(args)
@@ -55,7 +53,7 @@ func Run(ctx context.Context, env app.Env, args []string) int {
 	return exitCode(err)
 }
 
-// painter returns the painter for what is written to w.
+// painter returns the painter for output to w.
 func (a *CLI) painter(w io.Writer) terminal.Painter { return terminal.NewPainter(w, a.Getenv) }
 
 // failed is the error of a command that has printed everything already.
@@ -199,7 +197,7 @@ func flagText(s config.Setting) string {
 	return text
 }
 
-// usage is the template for commands other than serve, which have few flags of their own.
+// usage is the template for commands other than serve. They have few flags of their own.
 const usage = `Usage:
   {{.UseLine}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} [command]{{end}}{{if .HasExample}}
@@ -278,7 +276,7 @@ func (a *CLI) show(v any, text func(w io.Writer) error) error {
 	return e.Encode(v)
 }
 
-// report prints what was done: v as JSON, or a line of text.
+// report prints the result of an action: v as JSON, or a line of text.
 func (a *CLI) report(v any, format string, args ...any) error {
 	return a.show(v, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, format+"\n", args...)
@@ -286,7 +284,7 @@ func (a *CLI) report(v any, format string, args ...any) error {
 	})
 }
 
-// say prints a message about what was done.
+// say prints a message about an action.
 func (a *CLI) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
 	return err
@@ -308,8 +306,8 @@ func showList[T any](a *CLI, list []T, none string, head []string, row func(T) [
 	})
 }
 
-// on returns what a command runs that works on something, such as the teams of the store:
-// open passes it to a function, and closes it after that.
+// on returns the body of a command that works on an object, such as the teams of the store:
+// open passes the object to do, and closes it afterwards.
 func on[T any](
 	open func(use func(T) error) error, do func(ctx context.Context, it T, args []string) error,
 ) func(*cobra.Command, []string) error {

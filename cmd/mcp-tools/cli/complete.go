@@ -14,9 +14,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// This file completes arguments and flags in the shell. What cannot be found out,
-// such as the profiles of settings with mistakes, is not completed: the command
-// itself reports the mistake.
+// This file completes arguments and flags in the shell. Unknown values, such as the profiles of
+// settings with mistakes, are not completed: the command itself reports the mistake.
 
 // choices returns words, each with a description after a tab.
 func choices(words []string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -107,8 +106,8 @@ func completeWords(words ...string) cobra.CompletionFunc {
 	}
 }
 
-// offer sets the completion of a flag. A flag that does not exist is a bug, which
-// every run of the program shows.
+// offer sets the completion of a flag. If the flag does not exist, every run of the program
+// ends with an error.
 func offer(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc(flag, complete))
 }

@@ -87,8 +87,8 @@ func (a *CLI) settingsName(l *app.Loaded) string {
 	return l.Path
 }
 
-// showProblems prints mistakes in the settings as JSON, if that is wanted, and
-// returns err, which is printed for people.
+// showProblems prints mistakes in the settings as JSON, if the user wants JSON, and returns err
+// for the message to people.
 func (a *CLI) showProblems(err error) error {
 	var problems config.Problems
 	if !errors.As(err, &problems) {

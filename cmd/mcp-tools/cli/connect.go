@@ -206,7 +206,7 @@ func (a *CLI) entryServer(cmd *cobra.Command, c clients.Client, e entry) (client
 		}
 		return s, checked(s)
 	}
-	view, err := a.Examine() // otherwise the client would be the first to see what is wrong
+	view, err := a.Examine() // otherwise the client would be the first to find mistakes
 	if err != nil {
 		return s, err
 	}
@@ -272,7 +272,7 @@ func (a *CLI) entryWorkspace(cmd *cobra.Command, c clients.Client, chosen string
 	return dir, nil
 }
 
-// expandHome replaces a leading tilde, which shells leave in --flag=~/dir.
+// expandHome replaces a leading tilde: shells leave it in --flag=~/dir.
 func expandHome(path string) string {
 	home, err := os.UserHomeDir()
 	if rest, ok := strings.CutPrefix(path, "~"); ok && err == nil && (rest == "" || rest[0] == '/') {
@@ -321,8 +321,8 @@ func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
 	return args, errors.Join(problems...)
 }
 
-// A clientChange is the result of connect and disconnect as JSON. It leaves out
-// the entry, which may contain a token.
+// A clientChange is the result of connect and disconnect as JSON. It leaves out the entry: the
+// entry may contain a token.
 type clientChange struct {
 	Client string `json:"client"`
 	File   string `json:"file"`

@@ -22,8 +22,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// roomCommands returns the commands of a room: one with a command for each verb and those
-// that are written by hand, and those of verbs that stand alone.
+// roomCommands returns the top-level commands of a room: one command with its verbs and more as
+// subcommands, and the verbs that stand alone.
 func (a *CLI) roomCommands(r *room.Room, more ...*cobra.Command) (top []*cobra.Command) {
 	var below []*cobra.Command
 	groups := make(map[string][]*cobra.Command) // of verbs with two words
@@ -244,8 +244,8 @@ func (c *verbCall) readFiles() error {
 	return nil
 }
 
-// fillOwner sets the parameters agent and user of a verb that works on what one agent
-// and one user have.
+// fillOwner sets the parameters agent and user of a verb that works on the data of one agent
+// and one user.
 func (c *verbCall) fillOwner() error {
 	if !c.verb.Owned {
 		return nil
@@ -289,7 +289,7 @@ func (c *verbCall) commandError(err error) error {
 		if known == nil {
 			return err
 		}
-		// The text of an outage is its cause, which has no kind.
+		// The text of an outage is its cause, without a kind.
 		return errors.New(strings.Replace(err.Error(), string(known.Kind)+": "+known.What, known.What, 1))
 	}
 	text := strings.TrimPrefix(known.What, c.verb.Name+": ")
@@ -353,7 +353,8 @@ func (a *CLI) showLine(r tool.Result) error {
 	return a.showText(a.Out, r, false)
 }
 
-// withHost passes what rooms may ask of the program to use, and closes it.
+// withHost opens the parts of the program that rooms may ask for, passes them to use, and
+// closes them.
 func (a *CLI) withHost(use func(*room.Host) error) error {
 	return a.WithStore(func(s *store.Store) error { return use(&room.Host{Store: s, Data: a.DataDir}) })
 }

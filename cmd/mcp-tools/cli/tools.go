@@ -35,7 +35,7 @@ type toolRow struct {
 	Risk        tool.Risk `json:"risk"`
 	Verdict     string    `json:"verdict"` // of the policy, or missing
 	Description string    `json:"description"`
-	Needs       string    `json:"needs,omitempty"` // what a missing tool needs
+	Needs       string    `json:"needs,omitempty"` // the missing requirement of a tool
 }
 
 func (a *CLI) toolsListCommand() *cobra.Command {

@@ -224,9 +224,9 @@ func (a *agent) sent(err error) {
 	}
 }
 
-// serve handles frames until the end, which it sends to ended. It never waits for
-// a command: the goroutine that reads a start request runs the command, and another
-// goroutine continues to read. The other way round is slower.
+// serve handles frames until reading fails, and sends the error to ended. It never waits for a
+// command: the goroutine that reads a start request runs the command, and another goroutine
+// continues to read. The other way round is slower.
 func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 	for {
 		f, err := frames.Next()

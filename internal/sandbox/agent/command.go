@@ -197,8 +197,8 @@ func (c *command) ended(e ending) {
 	c.drainUntil(time.Now().Add(drain), c.arrived(), 0, c.sent.Load())
 }
 
-// arrived returns how many bytes the command has written: those that were read, and those
-// that are still in its streams.
+// arrived returns the number of bytes that the command has written, read or still in its
+// streams.
 func (c *command) arrived() int64 {
 	c.taking.Lock()
 	defer c.taking.Unlock()
@@ -321,9 +321,8 @@ func (c *command) kill(why func(*command), how killMode) {
 	}
 }
 
-// killTree kills all processes of the command, and then closes the streams, which other
-// processes may have inherited. A process that cannot be killed is given up: the
-// call must end.
+// killTree kills all processes of the command, and then closes the streams: other processes may
+// have inherited them. A process that cannot be killed is given up: the call must end.
 func (c *command) killTree() {
 	c.killOnce.Do(func() {
 		go func() {

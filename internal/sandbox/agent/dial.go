@@ -32,7 +32,7 @@ type connection struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	queue   [][]byte // to write
-	queued  int      // bytes in queue, and those that are being written
+	queued  int      // bytes in queue and bytes being written
 	ended   bool     // nothing more is to be written
 	unread  int      // bytes that were sent to the server and not acknowledged
 	closed  bool

@@ -145,7 +145,8 @@ func endingOf(s *os.ProcessState) ending {
 	return ending{code: s.ExitCode(), cpu: s.UserTime() + s.SystemTime()}
 }
 
-// prepare puts the agent into a job, which ends all that it has started when the agent ends, however that comes.
+// prepare puts the agent into a job. The system ends all processes of the job when the agent ends for any
+// reason.
 func prepare(options) error {
 	if _, err := plainToken(); err != nil {
 		return err

@@ -93,7 +93,7 @@ func (in *input) run(c *command) {
 		in.mu.Unlock()
 		c.agent.sent(c.agent.out.Send(wire.Taken, c.id, binary.BigEndian.AppendUint32(nil, uint32(len(data)))))
 	}
-	if in.tty { // the same file is what the command writes to
+	if in.tty { // the command writes to the same file
 		_, _ = in.to.Write([]byte{4})
 		return
 	}

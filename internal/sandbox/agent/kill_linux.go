@@ -85,7 +85,7 @@ func (t *processTable) killFound(find func() (victims []int, all bool), changed 
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for end, over := time.Now().Add(killTimeout), false; !over; {
-		over = time.Now().After(end) // what was stopped by then is killed, too
+		over = time.Now().After(end) // the processes stopped by then are killed, too
 		victims, all := find()
 		if len(victims) == 0 && all {
 			return

@@ -43,8 +43,8 @@ func (c *command) environ() []string {
 	return append(env, markName+"="+c.mark)
 }
 
-// find returns the file that a command runs, looked up in the PATH of the command.
-// It skips relative entries of PATH, since any command may change what they hold.
+// find returns the file that a command runs, looked up in the PATH of the command. It skips
+// relative entries of PATH, since any command may change the files there.
 func find(argv, env []string, dir string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", noProgram("there is no program to run")

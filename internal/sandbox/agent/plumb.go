@@ -15,7 +15,7 @@ type stream struct {
 // commandFiles holds the files between a command and the agent.
 type commandFiles struct {
 	theirs  [3]*os.File // stdin, stdout and stderr of the command
-	passing []*os.File  // those of theirs that the agent closes after the start
+	passing []*os.File  // the command's ends, to be closed by the agent after the start
 	ours    []*os.File
 	streams []stream
 	tty     *os.File

@@ -32,7 +32,7 @@ func pipe(ours int) (r, w *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("creating a pipe: %w", err)
 	}
-	_ = syscall.SetNonblock(fds[ours], true) // before NewFile, which checks the flag
+	_ = syscall.SetNonblock(fds[ours], true) // before NewFile: it checks the flag
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 

@@ -73,9 +73,9 @@ func limit(pid int, l wire.Limits) {
 
 func rawPipe(fds []int) error { return syscall.Pipe2(fds, syscall.O_CLOEXEC) }
 
-// ignoreThreadSignals ignores the signals that C libraries use for their threads.
-// The Go runtime leaves their default action in place, which is to end the process,
-// and commands of the same user could end the agent with them.
+// ignoreThreadSignals ignores the signals that C libraries use for their threads. The Go
+// runtime leaves their default action in place: they end the process, so commands of the same
+// user could end the agent with them.
 func ignoreThreadSignals() error {
 	for _, s := range []uintptr{32, 33, 34} {
 		// The structure sigaction of the kernel: handler, flags, restorer, mask.

@@ -90,8 +90,8 @@ func starting(pid int) bool {
 	return err == nil && ours == theirs
 }
 
-// children returns the children of a process. It may miss those that start or end
-// at the same time: call it again to be sure.
+// children returns the children of a process. It may miss children that start or end at the
+// same time: call it again to be sure.
 func children(pid int) []int {
 	threads, err := os.ReadDir(procPath(pid, "/task"))
 	if err != nil {

@@ -51,7 +51,7 @@ func newProcessTable(stray func()) (*processTable, error) {
 		waiting:       map[chan struct{}]*command{},
 	}
 	t.watch = newWatch(t)
-	t.environ = make([]byte, 256<<10) // those of bash and of make are long
+	t.environ = make([]byte, 256<<10) // bash and make have long environments
 	go func() {
 		for range t.orphanEnded {
 			t.stray()
@@ -219,8 +219,8 @@ func childless() bool {
 	return errors.Is(err, unix.ECHILD)
 }
 
-// left returns the number of processes of a command that still run. Orphans without
-// a mark are assigned to the first command for which it is called.
+// left returns the number of processes of a command that still run. The first command that asks
+// gets the orphans without a mark.
 func (t *processTable) left(c *command) int {
 	if t.alone() {
 		return 0
@@ -249,10 +249,9 @@ func (t *processTable) asleep(c *command) bool {
 	return sure
 }
 
-// roots returns the children of the agent that belong to a command, and those that
-// cannot be assigned to any. During exec a process has no environment for a moment,
-// so the absence of a mark must be seen twice; sure is false if there was no time
-// for the second check.
+// roots returns the children of the agent that belong to a command, and the unmarked children
+// that may belong to any. During exec a process has no environment for a moment, so the absence
+// of a mark must be seen twice; sure is false if there was no time for the second check.
 func (t *processTable) roots(c *command) (mine, unmarked []int, sure bool) {
 	for range 50 {
 		if mine, unmarked, sure = t.classify(c); sure {

@@ -122,7 +122,7 @@ func (t *processTable) killAll() {
 	defer t.mu.Unlock()
 	for c, g := range t.groups {
 		g.kill()
-		Sweep(c.mark + "\x00") // and not those of ten times its number
+		Sweep(c.mark + "\x00") // the end of the mark: 1 is not 10
 	}
 }
 

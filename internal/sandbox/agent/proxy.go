@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// ProxyAddress is the address at which commands reach the proxy.
+	// ProxyAddress is the address of the proxy in the sandbox.
 	ProxyAddress = "127.0.0.1:3128"
 	// maxTunnels is the maximum number of concurrent connections.
 	maxTunnels = 64
@@ -92,7 +92,7 @@ func connect(proxy net.Conn, host string) error {
 	}
 	var head []byte
 	for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one...) {
-		if _, err := io.ReadFull(proxy, one); err != nil { // byte by byte: what follows is the host's
+		if _, err := io.ReadFull(proxy, one); err != nil { // byte by byte: the bytes after the header are the host's
 			return err
 		}
 		if len(head) > maxAnswer {

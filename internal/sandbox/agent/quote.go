@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// shellLine returns the command line by which cmd.exe, the shell of Windows, runs a program: a batch file, or a command
-// for cmd.exe itself. It is "" for other programs, which split their command line as Go puts it together. cmd.exe knows
-// no escapes within quotes, so that a batch file cannot get some characters, and is not started with them: what follows
-// would run as a command that nobody has rated.
+// shellLine returns the command line by which cmd.exe, the shell of Windows, runs a program: a batch file, or a
+// command for cmd.exe itself. It is "" for other programs: they split their command line as Go puts it together.
+// cmd.exe knows no escapes within quotes, so a batch file is not started with arguments that contain certain
+// characters: the text after such a character would run as a command that was never rated.
 func shellLine(program string, argv []string) (string, error) {
 	const cmd = `cmd.exe /d /v:off /s /c "`
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))

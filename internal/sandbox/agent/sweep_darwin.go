@@ -10,7 +10,8 @@ import (
 )
 
 // Sweep kills the processes with the mark of an agent or a command, also those that left their process group. macOS
-// shows no variables of its own protected programs, so that those of them that left the group are not found.
+// shows no variables of its own protected programs, so that Sweep does not find such programs if they left the
+// group.
 func Sweep(mark string) {
 	for range 20 {
 		found := marked(mark)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Sweep kills the processes with the mark of an agent that was itself killed, which a
-// command without isolation can do. The server calls it, not the agent.
+// Sweep kills the processes with the mark of a killed agent: a command without isolation can
+// kill its agent. The server calls it, not the agent.
 func Sweep(mark string) {
 	for range 20 {
 		found := marked(mark)

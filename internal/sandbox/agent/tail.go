@@ -28,8 +28,8 @@ type tail struct {
 	held int64 // bytes since the last flush; the ring has the last of them
 }
 
-// tail returns a tail for a stream of which sent bytes were sent, or nil if all
-// of it is to be sent.
+// tail returns a tail for a stream after sent bytes of it were sent, or nil if the whole stream
+// is to be sent.
 func (c *command) tail(s stream, sent int64) *tail {
 	ends := c.spec.Stdout
 	if s.kind == wire.Stderr {

@@ -1,10 +1,10 @@
-// Package box is the server's side of a sandbox: it starts commands through an agent
-// and passes on the agent's messages. It does not trust the agent: if the agent
-// violates the protocol, or stops in the middle of a frame, the box is lost with all
-// commands in it. It does not know where the agent runs, which caller a command belongs to, or
-// how their output is used.
+// Package box is the server's side of a sandbox: it starts commands through an agent and passes
+// on the agent's messages. It does not trust the agent: if the agent violates the protocol, or
+// stops in the middle of a frame, the box is lost with all commands in it. It knows neither the
+// machine of the agent, nor the caller of a command, nor the use of the output.
 //
-// Begin with [Launch] and [Box.Start]; [Box.Dial] connects to what a command listens on.
+// Begin with [Launch] and [Box.Start]; [Box.Dial] connects to a port on which a command
+// listens.
 package box
 
 import (
@@ -52,7 +52,8 @@ const (
 // A Box is an agent and the commands that it runs.
 type Box struct {
 	link sandbox.Link
-	// carried is what the link carries to another machine; zero for sandboxes on this one.
+	// carried lists the directories that the link carries to another machine; zero for
+	// sandboxes on this one.
 	carried sandbox.Carried
 	files   *mirror.Mirror // nil if commands see the files of this machine
 	sinks   sync.WaitGroup // goroutines that call a Sink
@@ -115,7 +116,7 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 // Guarantees returns the guarantees of the sandbox of the box.
 func (b *Box) Guarantees() []sandbox.Guarantee { return b.link.Guarantees() }
 
-// ProxyURL returns the address at which commands reach the proxy, if there is one.
+// ProxyURL returns the URL of the proxy for commands in the sandbox.
 func (b *Box) ProxyURL() string {
 	if p, ok := b.link.(sandbox.Proxied); ok {
 		return p.ProxyURL()

@@ -123,7 +123,7 @@ func (f *fetching) end(last bool, do func()) {
 func (f *fetching) Exited(e wire.ExitBody) {
 	f.end(false, func() {
 		if !f.fetch() {
-			return // the box is lost, and the command with it: nobody knows what it has changed
+			return // the box is lost, and the command with it: its changes are unknown
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -132,7 +132,7 @@ func (f *fetching) Exited(e wire.ExitBody) {
 	})
 }
 
-// Gone takes back what the descendants have changed, and passes on the end.
+// Gone fetches the changes of the descendants, and passes on the end.
 func (f *fetching) Gone(err error) {
 	f.end(true, func() {
 		if err == nil && !f.fetch() {

@@ -36,15 +36,15 @@ func IsOutOfMemory(err error) bool {
 		(strings.Contains(err.Error(), "cannot allocate memory") || strings.Contains(err.Error(), "out of memory"))
 }
 
-// Limit bounds the memory of this process, in bytes. A process that needs more ends, with the
-// reason on stderr, for which [IsOutOfMemory] looks.
+// Limit bounds the memory of this process, in bytes. A process that needs more ends; its stderr
+// has the reason, and [IsOutOfMemory] recognizes it.
 func Limit(memory int64) error {
 	debug.SetMemoryLimit(memory / 4 * 3)
 	return limitData(memory)
 }
 
-// Yield lets other processes go before the calling goroutine, which computes: it has a
-// thread with a lower priority from now on.
+// Yield gives the thread of the calling goroutine a lower priority, so that other processes run
+// before its computation.
 func Yield() {
 	runtime.LockOSThread()
 	_ = lowerPriority() // a sandbox may not allow it; then it competes with them

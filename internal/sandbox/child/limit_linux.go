@@ -9,7 +9,7 @@ import (
 )
 
 // limitData bounds the memory that the process can write to, beyond what it has already: a build with the
-// race detector has much. Addresses without memory, which the runtime reserves in plenty, do not count.
+// race detector has much. Addresses without memory do not count: the runtime reserves many.
 func limitData(bytes int64) error {
 	limit := uint64(bytes + dataSize())
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit})

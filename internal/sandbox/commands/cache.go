@@ -26,8 +26,8 @@ const (
 	gitInContainer   = "/roots/.gitconfig"
 )
 
-// addCaches shows a cache directory of the caller's own in a sandbox, which package
-// managers and compilers use and which outlives the sandbox, and the settings of git.
+// addCaches shows a cache directory of the caller in a sandbox, and the settings of git.
+// Package managers and compilers use the directory; it outlives the sandbox.
 func (c *Commands) addCaches(p *target, pl *plan) {
 	if !p.site.Isolated || c.o.Caches == "" {
 		return
@@ -67,8 +67,8 @@ func (c *Commands) cacheDir(p *target) (string, error) {
 	return dir, giveTo(dir, p.dirs.Dir)
 }
 
-// retireCache replaces a cache directory that is too large, and removes those that
-// are too old for any open sandbox.
+// retireCache replaces a cache directory that is too large, and removes replaced directories
+// that are too old for any open sandbox.
 func (c *Commands) retireCache(dir string, max int64) {
 	var size int64
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -96,7 +96,7 @@ func (c *Commands) retireCache(dir string, max int64) {
 	}
 }
 
-// setCaches sets the variables by which programs find their caches.
+// setCaches sets the variables that name the caches for programs.
 func (e *environment) setCaches(n *instance) {
 	if n.git != "" {
 		e.set("GIT_CONFIG_SYSTEM", n.git)

@@ -1,12 +1,11 @@
 // Package commands chooses the sandbox of each caller, and keeps the processes
 // that were started in it.
 //
-// It knows callers: which sandbox their profile asks for, which files they see,
-// which of them share a sandbox (two principals never do), and to which caller
-// a background process belongs. It keeps sandboxes open, replaces lost ones and
-// ends unused ones. It does not know how a sandbox is built (the launchers do),
-// how a process is run (box and agent do), or what a command means (tools/exec
-// does).
+// It knows callers: the sandbox in their profile, the files that they see, the callers that
+// share a sandbox (two principals never do), and the caller of each background process. It
+// keeps sandboxes open, replaces lost ones and ends unused ones. It does not know how a sandbox
+// is built (the launchers do), how a process is run (box and agent do), or the meaning of a
+// command (tools/exec does).
 //
 // Begin with [Commands.Start]. See target.go for where a command runs,
 // instance.go for sandboxes, and process.go for running processes.
@@ -48,7 +47,7 @@ type Commands struct {
 	numbers   uint64
 	warm      map[instanceKey]*instance // instances that accept commands
 	instances map[*instance]bool        // all instances that have not ended
-	running   map[*process]bool         // processes of which at least one descendant runs
+	running   map[*process]bool         // processes with a descendant that runs
 	kept      map[string]*process
 	dirs      map[owner]*cached[callerDirs]
 }

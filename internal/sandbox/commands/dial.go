@@ -33,7 +33,7 @@ func (c *Commands) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 			"sandbox", port).Try("use curl in exec; the operator can allow it with web.private: [\"localhost:%d\"]", port)
 	}
 	for {
-		starts := c.starts(ownerOf(caller)) // before the attempt, which may come too early
+		starts := c.starts(ownerOf(caller)) // before the attempt: it may come too early
 		conn, err := c.dialOwner(ctx, ownerOf(caller), port)
 		if !errors.Is(err, box.ErrNoServer) || !starts {
 			return conn, err

@@ -116,8 +116,8 @@ func checkEnviron(env []string) error {
 	return nil
 }
 
-// searchPath returns the directories in which commands look up programs: those of
-// the server's PATH that commands can see and cannot change.
+// searchPath returns the directories for looking up programs: the directories in the server's
+// PATH that commands can see and cannot change.
 func (p *target) searchPath() []string {
 	if p.layout.Image {
 		return strings.Split(sandbox.DefaultPath, ":") // the files of the image, not of this machine

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// finder returns a function that looks up programs for a command in dir. In a
-// container the files are those of the image, which are unknown here.
+// finder returns a function that looks up programs for a command in dir. A container has the
+// files of an image, unknown here: the function finds nothing.
 func (p *target) finder(dir string) func(string) (path, identity string) {
 	return func(program string) (string, string) {
 		if p.layout.Image || program == "" {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileIdentity returns a string that changes if the file is written to or replaced.
-// It uses the change time, which no program can set.
+// fileIdentity returns a string that changes if the file is written to or replaced. It uses the
+// change time: no program can set it.
 func fileIdentity(path string, _ fs.FileInfo) string {
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {

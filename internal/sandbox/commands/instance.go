@@ -65,7 +65,7 @@ type plan struct {
 	clean []func()
 }
 
-// key returns the key of the instance in which a command for this target runs.
+// key returns the key of the instance for commands with this target.
 func (c *Commands) key(p *target) instanceKey {
 	return instanceKey{owner: ownerOf(p.caller), tier: p.site.Tier}
 }

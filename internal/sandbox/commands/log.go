@@ -25,7 +25,7 @@ type log struct {
 	memory      []byte // the head, until there is a file
 	file        *os.File
 	last        []byte // the tail, if the disk is full
-	from        int64  // offset at which the ring begins
+	from        int64  // offset of the start of the ring
 	reservation *reservation
 	spilled     bool // the memory limit was exceeded
 	failed      bool
@@ -56,9 +56,9 @@ func (l *log) write(data []byte) {
 	}
 }
 
-// skip drops n bytes that follow those that were written. The head and tail of the
-// log must be full, as they are when the agent skips: a log that is not full ends its
-// head here, and the tail begins after the gap.
+// skip drops n bytes after the written ones. The head and tail of the log must be full, as they
+// are when the agent skips: a log that is not full ends its head here, and the tail begins
+// after the gap.
 func (l *log) skip(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

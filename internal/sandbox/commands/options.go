@@ -54,13 +54,12 @@ type Options struct {
 	// Dir resolves the directory that the model wrote; "" is the workspace. The
 	// identity changes if another directory takes its place.
 	Dir func(ctx context.Context, path string) (dir, identity string, err error)
-	// Disposable reports whether removing what is at a path of the host loses only what
-	// can be made again. nil: this is not known of any.
+	// Disposable reports whether the files at a path of the host can be made again after a
+	// removal. nil: it is not known.
 	Disposable func(path string) bool
-	// Proxy starts a proxy through which commands reach public hosts and the given
-	// ones. It runs until stop; ctx bounds the start only. If asks is set a person is asked
-	// about other hosts, as the policy says; it is not set for programs of the operator. A nil
-	// Proxy means no network.
+	// Proxy starts a proxy to public hosts and the given ones. It runs until stop; ctx bounds
+	// the start only. If asks is set a person is asked about other hosts, as the policy says;
+	// it is not set for programs of the operator. A nil Proxy means no network.
 	Proxy func(ctx context.Context, c tool.Caller, hosts []string, asks bool) (socket string, stop func(), err error)
 
 	Environ    []string // NAME=value for every command
@@ -81,7 +80,7 @@ type Options struct {
 	// It must not block. Looked is called when a running call looks at processes that were left. nil: nobody has to know.
 	Ended  func(tool.Caller)
 	Looked func(context.Context)
-	// Starting is called before each command of a call, and its error is that of the command. nil: nothing is to be done.
+	// Starting is called before each command of a call; if it fails, so does the command. nil: nothing is to be done.
 	Starting func(context.Context) error
 	Elevated bool   // callers may ask for commands on the host
 	Spool    string // a directory for output that only the server may write to

@@ -30,8 +30,8 @@ func (c *Commands) Site(ctx context.Context, dir string, elevated bool) (sandbox
 	return p.site, nil
 }
 
-// Start starts a command, which continues after ctx ends. The caller of Start
-// waits for its end, kills it or keeps it, and finally removes it.
+// Start starts a command. The command continues after ctx ends. The caller of Start waits for
+// its end, kills it or keeps it, and finally removes it.
 func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
 	if err := check(cmd); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ const maxTail = 4 << 20
 // logSize is how many bytes a log keeps.
 type logSize struct{ most, tail int64 }
 
-// sizes returns the sizes of the two logs of a command. While a command runs in the
-// foreground no one reads its logs, so the agent sends what they keep only.
+// sizes returns the sizes of the two logs of a command. While a command runs in the foreground
+// no one reads its logs, so the agent sends no more output than they keep.
 func (c *Commands) sizes(cmd sandbox.Command) (out, errs logSize) {
 	out.most, errs.most = c.o.Background.Output*3/4, c.o.Background.Output/4
 	if cmd.Merge || cmd.TTY {

@@ -22,7 +22,7 @@ func (c *Commands) admit(p *process) error {
 	return nil
 }
 
-// removeRunning removes a process of which nothing runs, and leaves its instance.
+// removeRunning removes a process without running descendants, and leaves its instance.
 func (c *Commands) removeRunning(p *process, lost error) {
 	c.mu.Lock()
 	delete(c.running, p)
@@ -227,8 +227,8 @@ func (c *Commands) EndCovered(covered func(agent, session string) bool, why stri
 	})
 }
 
-// EndGranted ends the running commands, also those that outlive their session, for which
-// why returns a reason. It gets the grant of the call that started a command. EndGranted
+// EndGranted ends the running commands for which why returns a reason, also commands that
+// outlive their session. why gets the grant of the call that started a command. EndGranted
 // returns when the commands have ended. Their output remains.
 func (c *Commands) EndGranted(why func(tool.Grant) string) {
 	c.endEach(func(p *process) string { return why(p.grant) })

@@ -56,8 +56,8 @@ type target struct {
 	site sandbox.Site
 }
 
-// target resolves where a command with the working directory dir runs. If start is
-// set the command starts now: its sandbox must cover what is there now.
+// target returns the sandbox and directories for a command with the working directory dir. If
+// start is set the command starts now: its sandbox must cover the files that exist now.
 func (c *Commands) target(ctx context.Context, dir string, elevated, start bool) (*target, error) {
 	p := &target{caller: tool.CallerFrom(ctx)}
 	if p.caller == (tool.Caller{}) {
@@ -139,7 +139,8 @@ func (p *target) fill(o Options, dir, identity string) {
 	}
 }
 
-// layout returns where commands see the directories, with those that the operator adds.
+// layout returns the paths of the directories in the sandbox, including the directories that
+// the operator adds.
 func (c *Commands) layout(w *sandbox.Tier, g sandbox.Directories) sandbox.Layout {
 	g.Roots = slices.Clone(g.Roots)
 	for _, dir := range c.there(c.o.ExtraRead) {
@@ -207,7 +208,7 @@ func digestOf(what any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// inside returns the path at which a command sees a file of this machine.
+// inside returns the path of a file of this machine in the sandbox.
 func (p *target) inside(host string) (path string, ok bool) {
 	if !p.site.Isolated {
 		return host, true

@@ -17,8 +17,7 @@ const (
 	scanStep = 32 << 10
 )
 
-// Wait returns when the process has ended, a condition of u is met, or ctx ends,
-// which is not an error.
+// Wait implements [sandbox.Process].
 func (p *process) Wait(ctx context.Context, u sandbox.WaitCondition) sandbox.Status {
 	var seek *lineMatcher
 	if u.Pattern != "" {

@@ -13,9 +13,9 @@ const (
 	watchLast  = 2 * time.Second // maximum time for the rest at the end
 )
 
-// A watcher passes output to a function that may be slow. It does so in a separate
-// goroutine, which starts with the first output, since many commands have none.
-// Output that exceeds the buffer is skipped; the log still has it.
+// A watcher passes output to a function that may be slow. It does so in a separate goroutine,
+// started at the first output, since many commands have none. Output that exceeds the buffer is
+// skipped; the log still has it.
 type watcher struct {
 	tell func(sandbox.Stream, []byte)
 	do   func(func()) // starts a goroutine that Close waits for

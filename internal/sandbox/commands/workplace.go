@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// A Workplace is where programs of the server run that work on the files of a caller, such as language servers. They
-// see what the commands of the caller see.
+// A Workplace is the sandbox for programs of the server that work on the files of a caller, such as language
+// servers. They see the same files as the caller's commands.
 type Workplace struct {
 	Tier        string
 	Isolated    bool

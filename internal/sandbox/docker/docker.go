@@ -2,13 +2,12 @@
 // container for each sandbox. This program, mounted read-only, is the first process
 // of the container, and serves commands over its stdin and stdout.
 //
-// It knows engines (on this machine, over TLS, and several of them), the
-// options of a container, and how to find orphaned containers. Of several engines the one with
-// the most free memory gets the next container; memory that containers may use counts as used. On engines of
-// other machines commands work on copies of the files, and reach the proxy over the connection to the agent.
-// The package does not know what
-// commands do, nor when a container has been idle for too long: the caller closes
-// it. Begin with [Launcher.Launch]; spec.go holds the options of a container.
+// It knows engines (on this machine, over TLS, and several of them), the options of a container, and how to
+// find orphaned containers. Of several engines the one with the most free memory gets the next container;
+// memory that containers may use counts as used. On engines of other machines commands work on copies of the
+// files, and reach the proxy over the connection to the agent. The package knows neither the meaning of
+// commands nor the idle time of containers: the caller closes them. Begin with [Launcher.Launch]; spec.go
+// holds the options of a container.
 package docker
 
 import (
@@ -99,8 +98,8 @@ func (l *Launcher) Close() error {
 	return nil
 }
 
-// Layout mounts the workspace at /workspace and the roots at /roots. Copies are in a volume, since an engine does not give a
-// volume to a user who is not root: only directories in one.
+// Layout mounts the workspace at /workspace and the roots at /roots. Copies are in a directory of a volume: an engine
+// gives a whole volume only to root.
 func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	base := "/"
 	if l.copies {

@@ -218,7 +218,7 @@ func (e *engine) count(n int) {
 
 func (e *engine) close() { _ = e.api.Close() }
 
-// loadLimit is how long an engine may take to say what runs there.
+// loadLimit is the time limit for the answer of an engine about its containers.
 const loadLimit = 3 * time.Second
 
 // free returns how much memory of an engine no container of any server may use, and how many containers there are.
@@ -247,7 +247,7 @@ func (e *engine) free(ctx context.Context) (memory int64, containers int, err er
 // unlabelled is the memory that a container counts with if its label does not say.
 const unlabelled = 512 << 20
 
-// inOrder returns the engines in the order in which to try them, without those that are drained. Engines that do not answer, or have
+// inOrder returns the engines in the order of trying, without drained engines. Engines that do not answer, or have
 // failed recently, come last.
 func (l *Launcher) inOrder(ctx context.Context) ([]*engine, error) {
 	var all []*engine
@@ -282,8 +282,8 @@ func (l *Launcher) inOrder(ctx context.Context) ([]*engine, error) {
 	return sorted(all, free, time.Now()), ctx.Err()
 }
 
-// sorted returns engines in the order in which to try them: those that failed
-// recently come last; then the one with the most free memory is first, and of two the one with fewer containers of this server.
+// sorted returns engines in the order of trying: recently failed engines come last; otherwise the engine with the
+// most free memory is first, and with equal memory the one with fewer containers of this server.
 func sorted(engines []*engine, free map[*engine]int64, now time.Time) []*engine {
 	type state struct {
 		e       *engine

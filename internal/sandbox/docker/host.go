@@ -18,7 +18,7 @@ import (
 type way struct {
 	name  string
 	local bool
-	pipe  string // a Windows named pipe, which the client opens itself
+	pipe  string // a Windows named pipe; the client opens it itself
 	dial  func(context.Context) (net.Conn, error)
 }
 

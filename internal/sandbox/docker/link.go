@@ -41,7 +41,7 @@ type link struct {
 
 func (k *link) Guarantees() []sandbox.Guarantee { return k.holds }
 
-// Carries returns what the link carries to an engine on another machine.
+// Carries implements [sandbox.Carrier].
 func (k *link) Carries() sandbox.Carried { return k.carried }
 
 // Read reads stdout of the agent. The engine multiplexes both streams in frames with

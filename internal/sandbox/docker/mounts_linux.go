@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts are temporary mounts from which a container is started if the workspace
-// belongs to root. They show the same files, but root's files belong to the
-// container's user, and files of that user belong to root. They are removed as soon
-// as the container runs, since it has its own copies of the mounts.
+// mounts are temporary mounts for the start of a container if the workspace belongs to root.
+// They show the same files, but with root and the container's user exchanged as owners. They
+// are removed as soon as the container runs, since it has its own copies of the mounts.
 type mounts struct {
 	dir  string
 	self owner
@@ -129,9 +128,8 @@ func (m mounts) sweep() {
 	}
 }
 
-// exchange returns a user namespace in which the IDs of root and the user are
-// swapped. Only a process can create one, so it starts a process that is stopped
-// before its first instruction.
+// exchange returns a user namespace that swaps the IDs of root and the user. Only a process can
+// create one, so exchange starts a process that is stopped before its first instruction.
 func exchange(u user) (*os.File, error) {
 	runtime.LockOSThread() // ptrace requires the same thread
 	defer runtime.UnlockOSThread()

@@ -18,8 +18,8 @@ const (
 	labelMemory  = "mcp-tools.memory"  // the maximum of its memory in bytes
 )
 
-// orphanAge is the age at which a container that was never started counts as an
-// orphan even if its owner is unknown: a start takes seconds.
+// orphanAge is the age of a container that was never started, and has no known owner, to count
+// as an orphan: a start takes seconds.
 const orphanAge = 10 * time.Minute
 
 // reap removes orphaned containers of an engine and returns their number. The first

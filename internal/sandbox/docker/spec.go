@@ -19,7 +19,7 @@ const (
 	proxyPath  = ours + "/proxy.sock"
 	home       = "/tmp/home"
 	files      = "/files" // volume in the container for copies
-	overhead   = 32       // threads of the agent, which count as processes
+	overhead   = 32       // threads of the agent: they count as processes
 	leastBytes = 64 << 20
 )
 
@@ -160,8 +160,8 @@ func (l *Launcher) binds(e *engine, p plan) []mount.Mount {
 	return all
 }
 
-// bind returns a mount of one directory without the mounts below it, which would stay
-// writable below a read-only directory.
+// bind returns a mount of one directory without the mounts below it: those would stay writable
+// below a read-only directory.
 func bind(from, to string, write bool) mount.Mount {
 	return mount.Mount{
 		Type: mount.TypeBind, Source: from, Target: to, ReadOnly: !write,

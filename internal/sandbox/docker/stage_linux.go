@@ -11,12 +11,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/seccomp"
 )
 
-// Stage runs as the first process of a container: it installs a seccomp filter and
-// executes the agent. Without it a command could set the set-user-ID bit of its
-// files, which the engine permits. In a workspace these files belong to the user of
-// the server, so another user of the machine who runs them would get that user's rights.
+// Stage runs as the first process of a container: it installs a seccomp filter and executes the
+// agent. The engine lets a command set the set-user-ID bit of its files; the filter does not.
+// In a workspace these files belong to the user of the server, so another user of the machine
+// could run them and get that user's rights.
 func Stage(args []string) int {
-	runtime.LockOSThread() // the filter applies to this thread, which executes the agent
+	runtime.LockOSThread() // the filter applies to this thread; it executes the agent
 	if err := os.Mkdir(home, 0o700); err != nil {
 		fmt.Fprintln(os.Stderr, "the sandbox cannot make a home for commands:", err)
 		return 1

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// A stamp identifies a file and its last change. A rename changes ctime, which no
-// program can set.
+// A stamp identifies a file and its last change. A rename changes ctime, and no program can set
+// ctime.
 type stamp struct {
 	dev, ino   uint64
 	sec, nanos int64

@@ -35,7 +35,7 @@ func chooseUser(e *engine, f facts, p plan) (user, error) {
 	case uid != 0:
 		return user{uid: uid, gid: notRoot(gid)}, nil
 	case p.copies:
-		return user{uid: nobody, gid: nobody}, nil // what comes back gets its owner here
+		return user{uid: nobody, gid: nobody}, nil // files get their owner when they come back
 	}
 	return chooseUserForRoot(e, p.Spec)
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators see and drain the machines of sandboxes. launchers returns those of the settings.
+// Room returns the verbs with which operators see and drain the machines of sandboxes. launchers returns the
+// launchers in the settings.
 func Room(launchers func() ([]sandbox.Launcher, error)) *room.Room {
 	o := &operator{launchers: launchers}
 	hosts := func(ctx context.Context) ([]string, error) {

@@ -1,7 +1,9 @@
-// Package fleet keeps in the store where sandboxes on other machines are, and which machines get no more of them.
+// Package fleet records in the store the machine of each sandbox that is on another machine, and the machines
+// that get no more sandboxes.
 //
-// A sandbox has a row with a lease, which its server renews while it is open: every replica finds the sandboxes of all. A
-// machine that is drained has a row too; launchers ask [Places.Drained] before they start a sandbox. Begin with [Places.Keep].
+// A sandbox has a row with a lease. Its server renews the lease while the sandbox is open, so every replica finds the
+// sandboxes of all. A drained machine has a row too; launchers ask [Places.Drained] before they start a sandbox.
+// Begin with [Places.Keep].
 package fleet
 
 import (
@@ -57,7 +59,8 @@ func New(s *store.Store, log *slog.Logger) *Places {
 	return &Places{store: s, log: log, replica: name, open: map[string]bool{}}
 }
 
-// Drained reports whether a machine gets no more sandboxes. If the store does not answer it is what was last known.
+// Drained reports whether a machine gets no more sandboxes. If the store does not answer, Drained returns the last
+// known value.
 func (p *Places) Drained(ctx context.Context, host string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +218,7 @@ func Undrain(ctx context.Context, s *store.Store, host string) (was bool, err er
 	return was, err
 }
 
-// DrainedBy returns who has drained the machines that are drained.
+// DrainedBy returns, for each drained machine, the person who drained it.
 func DrainedBy(ctx context.Context, s *store.Store) (map[string]string, error) {
 	all := map[string]string{}
 	_, err := store.Select(ctx, s, "SELECT host, who FROM sandbox_drain", nil, func(scan store.Scan) (none struct{}, err error) {

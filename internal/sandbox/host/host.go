@@ -1,7 +1,6 @@
-// Package host starts agents on this machine without isolation: commands run as the
-// user of the server and see the same files. The agent still ends whole process
-// trees, and no process outlives the server. The package does not know what
-// commands do.
+// Package host starts agents on this machine without isolation: commands run as the user of the
+// server and see the same files. The agent still ends whole process trees, and no process
+// outlives the server. The package does not know the meaning of commands.
 //
 // Begin with [Launcher].
 package host
@@ -93,7 +92,7 @@ func start(program string, args []string, mark string) (*link, error) {
 	return &link{p, mark}, nil
 }
 
-// Close ends the agent, which ends its commands.
+// Close ends the agent, and with it its commands.
 func (l *link) Close() error {
 	l.AgentProcess.Close(func() { agent.Sweep(l.mark) })
 	return nil

@@ -22,7 +22,7 @@ const (
 	groupPrefix = "mcp-tools-"
 )
 
-// newCgroup creates a cgroup below that of this process, or beside it. It returns nil
+// newCgroup creates a cgroup below the cgroup of this process, or beside it. It returns nil
 // without permission or without a memory limit.
 func newCgroup(id string, lim sandbox.Limits) *cgroup {
 	if lim.Memory <= 0 {

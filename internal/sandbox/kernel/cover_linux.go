@@ -131,7 +131,7 @@ func (t *tree) hide(name string) error {
 	})
 }
 
-// room mounts a directory over a directory, to which mount points are added later.
+// room mounts a directory over a directory, for mount points that are added later.
 func (t *tree) room(fd int) error {
 	m, err := newMemory(0)
 	if err != nil {
@@ -175,8 +175,8 @@ func (t *tree) empty(dir bool) (int, error) {
 	return t.empty(dir)
 }
 
-// with opens a name and calls do. If the name is a link to a file, it does the same
-// for the file, which the link also names.
+// with opens a name and calls do. If the name is a link to a file, with calls do for the file
+// too.
 func (t *tree) with(name string, do func(fd int, dir bool) error) error {
 	fd, err := t.find(name)
 	if missing(err) {

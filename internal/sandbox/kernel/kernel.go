@@ -1,19 +1,18 @@
 // Package kernel starts agents in sandboxes that use only the Linux kernel: no daemon,
 // no image, nothing to install.
 //
-// It starts this program again as a stage, in its own namespaces. The stage assembles
-// a root directory that contains only the permitted paths, drops all capabilities,
-// installs Landlock and seccomp rules, and executes the agent. Where the kernel does
-// not permit namespaces, as in most containers, only Landlock and seccomp apply, and
-// the finding describes what is not guaranteed.
+// It starts this program again as a stage, in its own namespaces. The stage assembles a root
+// directory that contains only the permitted paths, drops all capabilities, installs Landlock
+// and seccomp rules, and executes the agent. Where the kernel does not permit namespaces, as in
+// most containers, only Landlock and seccomp apply, and the finding describes the missing
+// guarantees.
 //
 // Landlock rules are installed by go-landlock. It restricts all threads of the stage in place
-// of one, which takes about 1 ms of processor time of the 20 that a start takes. Its BestEffort
-// is not used: it would weaken the rules silently.
+// of one: about 1 ms of processor time more, in a start of 20 ms. Its BestEffort is not used:
+// it would weaken the rules silently.
 //
-// The package knows mounts, rights and system calls. It does not know what commands
-// are or who may run them. Begin with [Launcher] for the server's side, and with
-// [Main] for the stage.
+// The package knows mounts, rights and system calls. It knows neither commands nor callers.
+// Begin with [Launcher] for the server's side, and with [Main] for the stage.
 package kernel
 
 import (

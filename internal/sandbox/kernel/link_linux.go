@@ -7,8 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// A link is the connection to an agent, which is the init process of its namespace if
-// there is one.
+// A link is the connection to an agent. In a PID namespace the agent is the init process.
 type link struct {
 	*sandbox.AgentProcess
 	holds []sandbox.Guarantee

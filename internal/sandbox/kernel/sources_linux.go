@@ -73,9 +73,9 @@ var errOwner = errors.New("commands do not run as root, and root's files cannot 
 // ownerAdvice is the advice for errOwner.
 const ownerAdvice = "give the workspace to another user with chown, or run the server as one"
 
-// mounts returns mounts of the sources on which files of another user appear to belong
-// to the commands. Only root can do this, and not on every file system: otherwise the
-// commands get the identity of the owner, unless that is root.
+// mounts returns mounts of the sources that show files of another user as files of the
+// commands' user. Only root can do this, and not on every file system: otherwise the commands
+// get the identity of the owner, unless that is root.
 func (l *Launcher) mounts(all []opened, id identity) (identity, []*os.File, error) {
 	files, err := l.mountsAs(all, id)
 	if err == nil {

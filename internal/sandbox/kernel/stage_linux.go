@@ -29,8 +29,7 @@ func Main(args []string) int {
 		io.Copy(io.Discard, os.Stdin)
 		return 0
 	}
-	// Capabilities and filters are per thread, and exec keeps those of the calling
-	// thread.
+	// Capabilities and filters are per thread, and exec keeps the calling thread's.
 	runtime.LockOSThread()
 	unix.CloseOnExec(answerFD)
 	if f := build(); f != nil {
@@ -50,7 +49,7 @@ func faulty(step string, err error) *fault {
 	return f
 }
 
-// build executes the plan, from the steps that need rights to those that drop them.
+// build executes the plan, from the steps that need rights to the steps that drop them.
 func build() *fault {
 	p, err := readPlan()
 	if err != nil {
@@ -102,8 +101,8 @@ const agentPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // restrict drops all rights of this thread.
 func restrict(p plan) *fault {
-	// If the server dies, the agent must die too. It also ends when its stdin ends,
-	// which is necessary where a kill would leave its descendants behind.
+	// If the server dies, the agent must die too. It also ends when its stdin ends: where a
+	// kill would leave its descendants behind, only this ends them.
 	if p.Jail {
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 			return faulty("the death signal", err)
@@ -131,8 +130,8 @@ func restrict(p plan) *fault {
 	return nil
 }
 
-// checkNested returns an error if this process cannot create namespaces, such as where their number is limited. It starts
-// a program without a name, which the kernel looks for after it has created the namespaces.
+// checkNested returns an error if this process cannot create namespaces, such as where their number is limited. It
+// starts a program without a name: the kernel looks for the program after it has created the namespaces.
 func checkNested() error {
 	_, err := syscall.ForkExec("", nil, &syscall.ProcAttr{
 		Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET},
@@ -182,8 +181,8 @@ func grants(p plan) []grant {
 	return all
 }
 
-// haveAddresses gives the loopback interface the addresses that lead to hosts, and lets the agent listen on low ports. What
-// fails is left out, and the agent with it.
+// haveAddresses gives the loopback interface the addresses for forwarded hosts, and lets the agent listen on low
+// ports. It ignores errors: such an address does not work.
 func haveAddresses(all []sandbox.Forward) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

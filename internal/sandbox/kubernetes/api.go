@@ -32,7 +32,7 @@ const (
 	watchFor = 5 * time.Minute
 	// account is the directory of the service account in a pod.
 	account = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// protocol is the version of the streams. It can end stdin, which older ones cannot.
+	// protocol is the version of the streams. Older versions cannot end stdin.
 	protocol = "v5.channel.k8s.io"
 )
 
@@ -62,7 +62,8 @@ func status(err error) int {
 	return 0
 }
 
-// connect returns the API server of a kubeconfig, or that of the cluster that this process runs in.
+// connect returns the API server of a kubeconfig, or without one the API server of the cluster
+// around this process.
 func connect(kubeconfig string) (*api, error) {
 	var c cluster
 	var err error
@@ -93,7 +94,7 @@ func connect(kubeconfig string) (*api, error) {
 		conf.Certificates = []tls.Certificate{pair}
 	}
 	return &api{name: base.Host, base: base, token: c.token, client: &http.Client{
-		Transport: &http.Transport{ // HTTP/1.1, which streams need
+		Transport: &http.Transport{ // HTTP/1.1: the streams need it
 			TLSClientConfig: conf, DialContext: (&net.Dialer{Timeout: patience, KeepAlive: 15 * time.Second}).DialContext,
 			TLSHandshakeTimeout: patience, MaxIdleConns: 6, IdleConnTimeout: 30 * time.Second,
 		},

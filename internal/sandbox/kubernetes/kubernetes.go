@@ -1,11 +1,12 @@
-// Package kubernetes starts agents in pods: one for each sandbox, with the rights of restricted Pod Security, no service
-// account, and no network but a loopback interface once a network policy denies the rest. An init container
-// puts this program into the pod, and the server attaches to it: commands, files and connections to the
-// proxy all go through that one stream of the API server, as with Docker engines of other machines.
+// Package kubernetes starts agents in pods: one for each sandbox, with the rights of restricted Pod Security, no
+// service account, and no network but a loopback interface once a network policy denies the rest. An init container
+// puts this program into the pod, and the server attaches to it: commands, files and connections to the proxy all go
+// through that stream of the API server, as with Docker engines of other machines.
 //
-// The package calls the REST API itself. client-go (v0.36.0: rest, the typed client of core/v1 and remotecommand) makes the program
-// 141 MB in place of 80, and its initialisation 15.8 ms in place of 11.6 (2 busy cores); what is needed of it is seven requests and one
-// WebSocket. The price: of a kubeconfig it reads tokens and certificates, and no plugins for credentials.
+// The package calls the REST API itself. client-go (v0.36.0: rest, the typed client of core/v1 and remotecommand)
+// makes the program 141 MB in place of 80, and its initialisation 15.8 ms in place of 11.6 (2 busy cores); this
+// package needs seven requests and one WebSocket. The price: of a kubeconfig it reads tokens and certificates, and no
+// plugins for credentials.
 //
 // Begin with [Launcher.Launch]; pod.go has the specification of a pod, api.go the requests, link.go the stream.
 package kubernetes
@@ -37,7 +38,7 @@ type Options struct {
 	Agent      string // image of this program
 	Namespace  string
 	Kubeconfig string // "" for the service account of the pod that the server runs in
-	Runtime    string // runtime class; "" for that of the cluster
+	Runtime    string // runtime class; "" for the default of the cluster
 	CPU        string // of a pod
 	Disk       int64  // bytes for copies of files
 	PullSecret string // "" for none
@@ -86,7 +87,7 @@ func (l *Launcher) Close() error {
 	return nil
 }
 
-// Layout has the copy of the workspace at /workspace and those of the roots at /roots.
+// Layout has the copy of the workspace at /workspace and the copies of the roots at /roots.
 func (l *Launcher) Layout(d sandbox.Directories) sandbox.Layout {
 	binds := []sandbox.Bind{{Host: d.Dir, Inside: l.o.base + "/workspace", Write: true}}
 	for _, r := range d.Roots {
@@ -228,7 +229,8 @@ func errDeleted() error {
 	return unavailable("the pod of the sandbox was deleted while it started").Try("try again")
 }
 
-// holds returns what a pod guarantees. That no other host is reached depends on network policies.
+// holds returns the guarantees of a pod. The network is isolated only if network policies deny
+// all traffic.
 func (l *Launcher) holds(ctx context.Context, a *api, limits sandbox.Limits) ([]sandbox.Guarantee, error) {
 	all := []sandbox.Guarantee{sandbox.Files, sandbox.Processes, sandbox.Calls}
 	if limits.Memory > 0 {
@@ -297,7 +299,7 @@ func (l *Launcher) Hosts(ctx context.Context) []sandbox.HostState {
 	return []sandbox.HostState{s}
 }
 
-// reap removes pods that have ended: those of servers that were killed.
+// reap removes ended pods that killed servers left behind.
 func (l *Launcher) reap(a *api) {
 	ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
 	defer cancel()

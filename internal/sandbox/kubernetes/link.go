@@ -24,7 +24,7 @@ const (
 	grace = time.Second
 	// settles is how often the status of a pod whose stream has ended is read again, and settle the time in between.
 	settles, settle = 10, 200 * time.Millisecond
-	// alive is the time between two signs of life, without which proxies on the way would end the connection.
+	// alive is the interval of pings: without traffic proxies on the way would end the connection.
 	alive = 30 * time.Second
 )
 
@@ -53,10 +53,10 @@ type link struct {
 	once sync.Once
 }
 
-// Guarantees returns what the pod guarantees.
+// Guarantees returns the guarantees of the pod.
 func (k *link) Guarantees() []sandbox.Guarantee { return k.holds }
 
-// Carries returns what the link carries to the pod.
+// Carries implements [sandbox.Carrier].
 func (k *link) Carries() sandbox.Carried { return k.carried }
 
 // Read reads stdout of the agent.

@@ -15,7 +15,7 @@ import (
 const (
 	container = "sandbox" // the name of the container of commands
 	home      = "/tmp/home"
-	// user is the user and group of commands, who owns nothing on any node.
+	// user is the user and group of commands. It owns no files on any node.
 	user = 65534
 	// deadline ends a pod whose server has died in a way that left its stdin open, after the maximum age of a sandbox.
 	deadline = 24 * 60 * 60
@@ -150,7 +150,8 @@ type (
 
 func bytesOf(n int64) string { return strconv.FormatInt(n, 10) }
 
-// pod returns the pod of a sandbox: what restricted Pod Security asks for, and nothing of the cluster.
+// pod returns the pod of a sandbox, as restricted Pod Security requires, without access to the
+// cluster.
 func (l *Launcher) pod(s sandbox.Spec) pod {
 	yes, no := true, false
 	secure := containerSecurity{
@@ -209,7 +210,8 @@ func (l *Launcher) pod(s sandbox.Spec) pod {
 	return p
 }
 
-// isolated reports whether policies deny the pods of sandboxes all traffic. Each policy adds what it allows.
+// isolated reports whether policies deny the pods of sandboxes all traffic. Policies add up: one that allows
+// traffic is enough.
 func isolated(policies []policy) bool {
 	denied := false
 	for _, p := range policies {
@@ -232,7 +234,7 @@ func isolated(policies []policy) bool {
 // ended reports whether nothing of a pod runs any more.
 func (s podStatus) ended() bool { return s.Phase == "Succeeded" || s.Phase == "Failed" }
 
-// fatal are the reasons for which a container waits in vain.
+// fatal are the waiting reasons that do not pass.
 var fatal = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError",
 	"CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 
@@ -281,7 +283,7 @@ func (s podStatus) words() string {
 	return "its phase is " + cmp.Or(s.Phase, "not known")
 }
 
-// waits returns what a pod that does not run waits for.
+// waits returns the reason for which a pod does not run.
 func (s podStatus) waits() string {
 	for _, c := range s.Conditions {
 		if c.Type == "PodScheduled" && c.Status == "False" {

@@ -1,4 +1,5 @@
-// Package local lists the sandboxes that need no settings: that of this system, and the host. Begin with [Launchers].
+// Package local lists the sandboxes that need no settings: the sandbox of the operating system, and the host. Begin
+// with [Launchers].
 package local
 
 import (
@@ -6,8 +7,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 )
 
-// Launchers returns the sandboxes, the strongest first. private are directories of which commands see only the binds of
-// their sandbox, where a sandbox would show them.
+// Launchers returns the sandboxes, the strongest first. private are directories that commands do not see, except for
+// the binds of their sandbox.
 func Launchers(private ...string) []sandbox.Launcher {
 	return append(ofSystem(private), &host.Launcher{})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Files are the files of one directory, and what another place has of them: a [Mirror] has them for a sandbox, a managed
-// workspace for the store. They are not safe for concurrent use.
+// Files tracks the files of one directory and the known state of a copy of it: a [Mirror] has the copy in a sandbox,
+// a managed workspace in the store. Files are not safe for concurrent use.
 type Files struct {
 	t    *tree
 	path string
@@ -74,9 +74,9 @@ const only = "0/"
 func inside(e Entry) Entry  { e.Path = only + e.Path; return e }
 func outside(e Entry) Entry { e.Path = strings.TrimPrefix(e.Path, only); return e }
 
-// Changes returns the entries that differ from those of the other place: names that are gone come first, the innermost
-// before the directories that they were in; of the others directories come before what is in them. left are names that
-// could not be read, or that are pipes, sockets or devices.
+// Changes returns the entries that differ from the copy. Removed names come first, the innermost before the
+// directories around them; then the others, directories before their contents. left are names that could not be read,
+// or that are pipes, sockets or devices.
 func (f *Files) Changes(ctx context.Context) (list []Entry, left []string, err error) {
 	list, err = f.t.changes(ctx)
 	for i := range list {
@@ -148,7 +148,7 @@ func markOf(info fs.FileInfo) Mark {
 	return Mark{s.mode, s.size, s.time, s.change, s.inode, time.Since(time.Unix(0, max(s.time, s.change))) < tick}
 }
 
-// RememberAt records that both places have an entry, which was read when the file had a mark.
+// RememberAt records that both sides have an entry, read when the file had a mark.
 func (f *Files) RememberAt(e Entry, m Mark) {
 	e = inside(e)
 	if e.Kind == gone {

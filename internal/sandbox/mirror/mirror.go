@@ -1,12 +1,14 @@
-// Package mirror keeps copies of directories in sandboxes on machines that have none of the files of this one. The server
-// sends what has changed, by digest, before a command starts, and takes back what commands have changed when one has ended.
+// Package mirror keeps copies of directories in sandboxes on machines that have none of the files of this one. Before
+// a command starts the server sends the changes made here; after it has ended the server fetches the changes made by
+// the command. Files are compared by digest.
 //
-// Both sides have a tree: the names, and what the other side has of them. A [Mirror] is the server's side, [Serve] runs in
-// the sandbox. They talk over one connection, in lines of JSON with contents of files in between. The server trusts nothing
-// that comes back: names stay within their places, links are not followed, and hidden and locked names are left alone.
+// Both sides have a tree: the names, and the last state known to the other side. A [Mirror] is the server's side,
+// [Serve] runs in the sandbox. They talk over one connection, in lines of JSON with contents of files in between. The
+// server trusts nothing that comes back: names stay within their places, links are not followed, and hidden and
+// locked names are left alone.
 //
-// A file that was changed on both sides since they were last the same stays as it is here; what the command wrote is put
-// beside it.
+// If a file was changed on both sides since they were last the same, this side keeps its version, and the command's
+// version is put beside it.
 package mirror
 
 import (
@@ -42,7 +44,7 @@ type Copy struct {
 // ErrClosed means that the mirror was closed.
 var ErrClosed = errors.New("the copies were closed")
 
-// Options are what a Mirror copies.
+// Options are the directories that a Mirror copies, and the connection to the sandbox.
 type Options struct {
 	Copies []Copy
 	Hidden []string // paths here that commands must not see
@@ -63,7 +65,8 @@ type Mirror struct {
 // New returns a mirror. Nothing is copied yet.
 func New(o Options) *Mirror { return &Mirror{o: o, turn: make(chan struct{}, 1)} }
 
-// Send takes back what commands have changed, and sends what has changed here. The notes are for the user of the next command.
+// Send fetches the changes made by commands, and sends the changes made here. The notes are for the user of the next
+// command.
 func (m *Mirror) Send(ctx context.Context) (notes []string, err error) {
 	return m.do(ctx, func() ([]string, error) {
 		var notes []string
@@ -81,10 +84,11 @@ func (m *Mirror) Send(ctx context.Context) (notes []string, err error) {
 	})
 }
 
-// Fetch takes back what commands have changed.
+// Fetch fetches the changes made by commands.
 func (m *Mirror) Fetch(ctx context.Context) (notes []string, err error) { return m.do(ctx, m.fetch) }
 
-// do does something when it is its turn. It goes on when ctx ends: the sides would not know what the other has.
+// do calls what in its turn. The call goes on when ctx ends: otherwise neither side would know the state of the
+// other.
 func (m *Mirror) do(ctx context.Context, what func() ([]string, error)) (notes []string, err error) {
 	select {
 	case m.turn <- struct{}{}:
@@ -191,7 +195,7 @@ func within(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// finish sends what is buffered, and reads the answer up to its end.
+// finish sends the buffered bytes, and reads the answer up to its end.
 func (m *Mirror) finish() (list []entry, err error) {
 	if err := m.s.out.Flush(); err != nil {
 		return nil, err
@@ -216,7 +220,7 @@ func (m *Mirror) finish() (list []entry, err error) {
 	}
 }
 
-// send sends what has changed here.
+// send sends the changes made here.
 func (m *Mirror) send() error {
 	list, err := m.here.changes(context.Background())
 	if err != nil || len(list) == 0 {
@@ -244,7 +248,7 @@ func (m *Mirror) send() error {
 	return err
 }
 
-// fetch takes back what commands have changed.
+// fetch fetches the changes made by commands.
 func (m *Mirror) fetch() (notes []string, err error) {
 	if err := m.s.send(message{Do: doLook}); err != nil {
 		return nil, err
@@ -347,7 +351,7 @@ func (m *Mirror) take(e entry, content io.Reader) (note string) {
 	switch {
 	case now.Kind == gone || known && now.same(was.entry) || now.Kind == dir && e.Kind == dir:
 	case e.Kind == gone || now.same(e):
-		m.here.remember(e) // what is here stays, and is sent again
+		m.here.remember(e) // the version of this side stays, and is sent again
 		return ""
 	default:
 		aside := e

@@ -151,7 +151,7 @@ func broken(err error) error {
 	return &brokenError{err}
 }
 
-// answer does what a request says, except for the end of the answer.
+// answer carries out a request, without the end of the answer.
 func (t *tree) answer(s *stream, do string) error {
 	switch do {
 	case doLook:

@@ -28,7 +28,7 @@ const (
 	tick = 20 * time.Millisecond
 	// maxFiles is the maximum number of names in a tree.
 	maxFiles = 200_000
-	// maxBytes is the maximum size of what is copied at once.
+	// maxBytes is the maximum total size of the files copied at once.
 	maxBytes = 4 << 30
 )
 
@@ -57,7 +57,7 @@ type entry struct {
 	Time   int64       `json:",omitempty"` // of the last change, in nanoseconds
 	Size   int64       `json:",omitempty"` // of a file
 	Digest string      `json:",omitempty"` // SHA-256 of a file, in hex
-	Link   string      `json:",omitempty"` // what a link points to
+	Link   string      `json:",omitempty"` // target of a link
 }
 
 // same reports whether two entries have the same content and rights.
@@ -80,7 +80,7 @@ type memory struct {
 	young bool // it changed immediately before it was looked at
 }
 
-// A tree is the files of some places, and what both sides have of them.
+// A tree is the files of some places, and the last state of them that both sides had.
 type tree struct {
 	places []place
 	known  map[string]memory
@@ -104,7 +104,7 @@ type place struct {
 	Place
 	root *os.Root
 	base string // the name of its file in root, or "."
-	uid  int    // the owner of new files; -1 for that of the process
+	uid  int    // the owner of new files; -1 for the user of the process
 	gid  int
 }
 
@@ -238,12 +238,12 @@ func (p place) list(rel string) ([]fs.DirEntry, error) {
 	return list, err
 }
 
-// changes returns the entries that differ from those of the other side: names that are gone come first, the innermost before
-// the directories that they were in, and of the others directories come before what is in them.
+// changes returns the entries that differ from the other side. Removed names come first, the innermost before the
+// directories around them; then the others, directories before their contents.
 func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 	seen := make(map[string]bool, len(t.known))
 	t.unread = nil
-	unread := func(dir string) { // what is in it stays as it is known
+	unread := func(dir string) { // its entries keep their known state
 		for at := range t.known {
 			if strings.HasPrefix(at, dir+"/") {
 				seen[at] = true
@@ -386,7 +386,8 @@ func (t *tree) rememberAt(e entry, s stamp) {
 	t.known[e.Path] = memory{e, s, time.Since(time.Unix(0, max(s.time, s.change))) < tick}
 }
 
-// forget records that the other side has an entry that this one does not have, so that changes returns what this one has.
+// forget records that the other side has an entry that is missing here, so that changes returns the state of this
+// side.
 func (t *tree) forget(e entry) {
 	if e.Kind == gone {
 		delete(t.known, e.Path)

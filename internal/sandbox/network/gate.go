@@ -17,9 +17,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// registries are the hosts from which common tool chains download packages, and those
-// of public repositories. Commands reach them with HTTPS, and with HTTP where packages
-// are signed.
+// registries are the hosts of package downloads for common tool chains, and the hosts of public
+// repositories. Commands reach them with HTTPS, and with HTTP where packages are signed.
 func registries() []string {
 	return []string{
 		"registry.npmjs.org:443", "registry.yarnpkg.com:443", "npm.jsr.io:443", "jsr.io:443", "nodejs.org:443",
@@ -50,9 +49,8 @@ const (
 	maxKnownHosts = 1000
 )
 
-// A Gate decides which hosts the commands in one sandbox may connect to. A
-// connection to another host waits while a person is asked. Connections to several
-// hosts are asked about one after the other.
+// A Gate decides about the connections of the commands in one sandbox. A connection to a new
+// host waits while a person is asked. Several hosts are asked about one after the other.
 type Gate struct {
 	registries egress.Hosts
 	mode       string
@@ -142,8 +140,8 @@ func (g *Gate) question(to egress.Target) (approvals.Call, error) {
 // maxNamed is the number of commands that a question names.
 const maxNamed = 3
 
-// commands names what may have opened the connection: the commands that run, the newest
-// first. A page of the caller's own runs without one.
+// commands names the commands that may have opened the connection: the running commands, the
+// newest first. A page of the caller runs without a command.
 func (g *Gate) commands() string {
 	var all []string
 	for _, s := range g.running() {

@@ -1,4 +1,4 @@
-// Package network decides which hosts the commands of a caller may connect to, and gives each sandbox its proxy.
+// Package network decides about the connections of a caller's commands, and gives each sandbox its proxy.
 //
 // It knows the setting sandbox.network, the hosts of package registries, and how a person is asked about another host.
 // It does not know how commands run; package commands gets its proxies from [Access.Proxy]. Begin with [Access]; gate.go
@@ -24,7 +24,7 @@ import (
 const (
 	Off        = "off"
 	Registries = "registries" // the hosts of registries
-	Ask        = "ask"        // these, and those that a person allows
+	Ask        = "ask"        // the registries, and hosts that a person allows
 	On         = "on"         // all public hosts
 )
 
@@ -39,7 +39,7 @@ type Client interface {
 type Access struct {
 	Settings  sandbox.Settings
 	Data      string                    // the data directory, with the sockets of proxies
-	Own       []uint16                  // ports of this server, which are not reached
+	Own       []uint16                  // ports of this server: no command reaches them
 	Asking    func() approvals.Settings // that are in force
 	Approvals *approvals.Store
 	Client    Client
@@ -57,8 +57,8 @@ func (a *Access) Of(c tool.Caller) string {
 	return cmp.Or(a.Settings.Agents[c.Agent].Network, a.Settings.Network)
 }
 
-// Gate returns the gate for the commands of a caller, which may reach the given hosts too; nil if it may reach all public
-// hosts.
+// Gate returns the gate for the commands of a caller; they may reach hosts too. It is nil if the caller may reach all
+// public hosts.
 func (a *Access) Gate(c tool.Caller, hosts []string) (*Gate, error) {
 	mode := a.Of(c)
 	if mode == On {
@@ -86,7 +86,7 @@ func (a *Access) Gate(c tool.Caller, hosts []string) (*Gate, error) {
 	}, nil
 }
 
-// PageGate returns the gate for the pages of a caller's own, which run without a command; nil if they may reach all
+// PageGate returns the gate for the pages of a caller; they run without a command. It is nil if they may reach all
 // public hosts.
 func (a *Access) PageGate(c tool.Caller) (allow func(context.Context, egress.Target) error, err error) {
 	gate, err := a.Gate(c, nil)
@@ -110,7 +110,7 @@ func (a *Access) isFull(c tool.Caller) bool {
 }
 
 // unasked returns why no person outside of the client is asked about the hosts of a caller's
-// commands, and what to do instead; "" if one is asked.
+// commands, and what to do instead; "" if a person is asked.
 func (a *Access) unasked(ctx context.Context, c tool.Caller) (why, instead string) {
 	const operator = "do without it, or ask the user to have the operator set sandbox.network to on"
 	if a.isFull(c) {
@@ -142,8 +142,8 @@ func (a *Access) TakeRefusal(ctx context.Context) string {
 	return text.(string)
 }
 
-// Proxy starts the proxy through which the commands of one sandbox reach hosts. A program of the operator, which asks
-// about none, reaches all public hosts.
+// Proxy starts the proxy of one sandbox. asks is not set for a program of the operator: without a question it reaches
+// all public hosts.
 func (a *Access) Proxy(ctx context.Context, c tool.Caller, hosts []string, asks bool) (socket string, stop func(), err error) {
 	o := egress.ProxyOptions{Log: a.Log.With("agent", c.Agent)}
 	if asks {

@@ -57,7 +57,7 @@ type Process struct {
 // have been written.
 func (p *Process) Write(ctx context.Context, data []byte) error { return p.child.Input(ctx, data) }
 
-// Inside returns the path at which the program sees a file of this machine.
+// Inside returns the path of a file of this machine as the program sees it.
 func (p *Process) Inside(host string) (path string, ok bool) {
 	if !p.isolated {
 		return host, true
@@ -73,7 +73,7 @@ func (p *Process) Outside(inside string) string {
 	return p.layout.Outside(inside)
 }
 
-// Words returns the end of what the program wrote to stderr.
+// Words returns the end of the program's stderr.
 func (p *Process) Words() string { return p.words.String() }
 
 // Done is closed when the program has ended, with all that it has started.
@@ -111,7 +111,7 @@ func (p *Process) ends(within time.Duration) bool {
 	return true
 }
 
-// Output passes on what the program has written.
+// Output passes on the output of the program.
 func (p *Process) Output(stream sandbox.Stream, data []byte) {
 	if stream == sandbox.Stderr {
 		_, _ = p.words.Write(data) // a Tail does not fail
@@ -191,7 +191,7 @@ func (r *Runner) Run(ctx context.Context, s Spec, in io.Reader, out io.Writer) e
 		}
 	})
 	select {
-	case <-p.ended: // what it has left behind ends with it
+	case <-p.ended: // its descendants end with it
 	case <-p.done:
 	case <-failed.Done():
 	}

@@ -3,8 +3,9 @@
 // program gets a new environment, sees the system's programs and the files that it is given, and
 // reaches no network but through a proxy. Where no sandbox works, only the limits apply.
 //
-// The package does not know what programs do, nor callers: package commands runs theirs. Begin
-// with [Runner.Run] for a program that ends by itself, and with [Runner.Start] for others.
+// The package knows neither the meaning of programs nor callers: package commands runs the
+// programs of callers. Begin with [Runner.Run] for a program that ends by itself, and with
+// [Runner.Start] for others.
 package program
 
 import (
@@ -43,8 +44,7 @@ var ErrMissing = errors.New("the program is not installed")
 // Runner may be called concurrently.
 type Runner struct {
 	Tiers sandbox.Tiers
-	// Proxy starts a proxy through which a program reaches public hosts, and hosts. Nil stands for
-	// no network.
+	// Proxy starts a proxy to public hosts and to hosts, for a program. Nil stands for no network.
 	Proxy func(ctx context.Context, hosts []string) (socket string, stop func(), err error)
 	Slots chan struct{} // holds an element for each Run; nil: there is no bound
 }
@@ -54,7 +54,7 @@ type Spec struct {
 	Argv        []string // the first is a name, or an absolute path
 	Env         []string // NAME=value, in addition to a short list, or in place of its values
 	Tier        string   // a mode of [sandbox.Tiers.Choose]
-	Dir         string   // its home and working directory, which it may change; "" for an empty home
+	Dir         string   // its home and working directory; it may change this directory; "" for an empty home
 	Read, Write []string // further directories and files that it sees, under their paths except in a container
 	Within      string   // its working directory, one of Read and Write; "" for Dir
 	Network     bool     // it reaches the hosts of the proxy
@@ -69,9 +69,9 @@ type Spec struct {
 	Timeout   time.Duration // 0: none
 	Input     bool          // stdin is open for [Process.Write]; otherwise it is empty
 
-	// Output gets what the program writes to stdout, in order and from one goroutine; the bytes are
-	// valid until it returns. Gone is called once after that, with the error of [Process.Err]. Both
-	// must not block. Nil discards.
+	// Output gets the stdout of the program, in order and from one goroutine; the bytes are valid
+	// until it returns. Gone is called once after that, with the error of [Process.Err]. Both must
+	// not block. Nil discards.
 	Output func([]byte)
 	Gone   func(error)
 }
@@ -267,8 +267,8 @@ func hidden(name, path string) error {
 		name, path, dir)
 }
 
-// environ returns the working directory and the environment of a program. It has nothing of the server's but what
-// programs need to run at all.
+// environ returns the working directory and the environment of a program. Of the server's environment it keeps
+// only the variables that every program needs.
 func environ(s Spec, l sandbox.Layout, isolated bool, proxy string) (string, []string) {
 	path, temp, user := sandbox.DefaultPath, "/tmp", "sandbox"
 	if !isolated {

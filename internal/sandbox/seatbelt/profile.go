@@ -11,20 +11,20 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// An access is what the commands of one sandbox may do. All paths are absolute and have no links, in the spelling of the
-// file system: rules are compared with the path that the kernel has of a file.
+// An access is the set of rights of the commands in one sandbox. All paths are absolute and have no links, in the
+// spelling of the file system: rules are compared with the path that the kernel has of a file.
 type access struct {
 	Binds   []sandbox.Bind
 	Hidden  []string // within binds
 	Locked  []string // within binds
-	Private []string // directories of which only binds are visible
+	Private []string // directories that are hidden except for the binds
 	Home    string   // the private directory for temporary files; "" for none
 	Program string   // the file of this program
-	Ports   []int    // of the loopback address, which commands may connect to
+	Ports   []int    // of the loopback address, for connections of commands
 }
 
-// base begins every profile. Reads are broad, as the loader and the libraries of the system need them; the directories
-// in which people have files are taken out of it below.
+// base begins every profile. Reads are broad, as the loader and the libraries of the system need them; directories
+// with files of people are taken out of it below.
 //
 // A hard link and a clone are a second name that no rule knows, so neither is allowed, and programs copy instead. Of the
 // services of the system commands reach only the names of users and the log: no keychain, no clipboard, no other
@@ -58,7 +58,7 @@ const base = `(version 1)
   (regex #"^/dev/ttys[0-9]+$"))
 `
 
-// people are the directories in which people and their programs have files, and the keys of the system.
+// people are the directories of people and their programs, and of the keys of the system.
 // /System/Volumes/Data is a second path of most of them.
 var people = [...]string{
 	"/Users", "/Volumes", "/Network", "/System/Volumes/Data", "/Library/Keychains", "/private/tmp", "/private/var/tmp",

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// real returns the path that the kernel has of a file: without links, and with the letters of the file system, which
-// takes "users" for "Users". A path that does not exist is returned with its directories resolved.
+// real returns the path of a file in the kernel: without links, and in the spelling of the file system ("Users" for
+// "users"). A path that does not exist is returned with its directories resolved.
 func real(path string) string {
 	fd, err := unix.Open(path, unix.O_EVTONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

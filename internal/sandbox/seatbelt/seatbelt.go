@@ -1,13 +1,13 @@
 // Package seatbelt starts agents in the sandbox of macOS, Seatbelt: nothing to install, no daemon, no image.
 //
-// It starts this program again with sandbox-exec, which applies a profile that all its children inherit: writes only
-// below the workspace and a private directory, protected names denied, files of people unreadable, network only to the
-// proxy of the server. The profile is made by pure code (profile.go) and tested on every system by an evaluator of the
-// used part of its language; no test has run on macOS. So [Launcher.Probe] lets a program try to leave the sandbox
+// It starts this program again with sandbox-exec and a profile that all its children inherit: writes only below the
+// workspace and a private directory, protected names denied, files of people unreadable, network only to the proxy of
+// the server. The profile is made by pure code (profile.go) and tested on every system by an evaluator of the used
+// part of its language; no test has run on macOS. So [Launcher.Probe] lets a program try to leave the sandbox
 // (package selftest), and the sandbox is used only where it cannot.
 //
-// Seatbelt hides no processes and limits no memory. All commands share the loopback address of the machine, so that they
-// reach the proxy at a port of their own, and cannot connect to what they listen on.
+// Seatbelt hides no processes and limits no memory. All commands share the loopback address of the machine, so each
+// sandbox reaches the proxy at a port of its own, and commands cannot connect to ports that they listen on.
 //
 // Begin with [Launcher].
 package seatbelt
@@ -39,7 +39,8 @@ const (
 
 // A Launcher starts agents in Seatbelt sandboxes.
 type Launcher struct {
-	// Private are directories of which commands see only binds, such as the data directory.
+	// Private are directories that commands do not see, except for binds, such as the data
+	// directory.
 	Private []string
 	// exec is sandbox-exec, and self this program with its arguments as an agent; "" and nil for the usual ones.
 	exec string
@@ -225,7 +226,8 @@ func (k *link) ProxyURL() string {
 // Guarantees returns files and network.
 func (*link) Guarantees() []sandbox.Guarantee { return guarantees() }
 
-// Read reads what the agent writes. If sandbox-exec has refused the profile, the error at the end says what to do.
+// Read reads the output of the agent. If sandbox-exec has refused the profile, the error at the end suggests what
+// to do.
 func (k *link) Read(b []byte) (int, error) {
 	n, err := k.AgentProcess.Read(b)
 	if err != nil && strings.Contains(err.Error(), "sandbox-exec:") {

@@ -21,10 +21,10 @@ const Supported = true
 // ownSandbox are the namespaces that a program with a sandbox of its own creates.
 const ownSandbox = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// Install refuses calls for the calling thread and the programs it executes, in a sandbox
-// that only the kernel isolates. cut is for commands without a network namespace that
-// must not reach the network. nested permits what a program with a sandbox of its own needs:
-// ownSandbox, and a root directory without files.
+// Install refuses calls for the calling thread and the programs it executes, in a sandbox that
+// only the kernel isolates. cut is for commands without a network namespace that must not reach
+// the network. nested permits the calls of a program with a sandbox of its own: ownSandbox, and
+// a change to a root directory without files.
 func Install(cut, nested bool) error {
 	rules := setIDs()
 	if nested {
@@ -53,7 +53,7 @@ func Install(cut, nested bool) error {
 	return install(rules)
 }
 
-// InstallInContainer refuses what the filter of a container engine allows.
+// InstallInContainer refuses dangerous calls that the filter of a container engine allows.
 func InstallInContainer() error {
 	rules := append(setIDs(), sockets(false)...)
 	for _, call := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
@@ -75,7 +75,7 @@ func setIDs() []rule {
 	)
 }
 
-// tmpfile is O_TMPFILE without O_DIRECTORY, which other opens use too.
+// tmpfile is O_TMPFILE without O_DIRECTORY: other opens use that flag too.
 const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
 
 const sysFchmodat2 = 452

@@ -19,8 +19,8 @@ type rule struct {
 	errno unix.Errno // 0 allows
 }
 
-// A test checks the low half of an argument, which is all that the kernel reads of the
-// tested arguments. high checks the other half, for pointers.
+// A test checks the low half of an argument: the kernel reads no more of the tested arguments.
+// high checks the other half, for pointers.
 type test struct {
 	arg  uint32
 	high bool

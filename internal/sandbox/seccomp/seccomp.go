@@ -1,6 +1,6 @@
-// Package seccomp refuses the system calls that commands in a sandbox do not need and
-// could do harm with. It knows the calls of the processors that it supports, and compiles
-// rules about them to a filter of the Linux kernel. It does not know what commands are.
+// Package seccomp refuses the system calls that commands in a sandbox do not need and could do
+// harm with. It knows the calls of the supported processors, and compiles rules about them to a
+// filter of the Linux kernel. It knows nothing of commands.
 //
 // The filter is assembled by golang.org/x/net/bpf. elastic/go-seccomp-bpf 1.6.0 cannot express
 // it: a list of refusals lets all calls of another architecture pass there (int 0x80), and it

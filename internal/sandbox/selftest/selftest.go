@@ -34,7 +34,7 @@ const (
 	maxReport = 64 << 10
 )
 
-// A plan tells the program what to try.
+// A plan lists the files and hosts that the program tries to reach.
 type plan struct {
 	Work    string // a directory that it may change
 	Hidden  string // a file in it that it must not read
@@ -44,16 +44,16 @@ type plan struct {
 	Proxy   bool   // the variables of the environment name a proxy that it must reach
 }
 
-// A report is what the program did.
+// A report is the result of the attempts of the program.
 type report struct {
-	Problem   string // why it could not do what it may
+	Problem   string // the reason why it could not do permitted work
 	Read      string // the file that it must not read, and has read
 	Connected bool
 	NoProxy   string // why it did not reach the proxy
 }
 
-// Run starts a program in a sandbox of a launcher and returns an error if the program can do what it must not, or cannot
-// do what it may. With proxy the sandbox gets a proxy, which the program must reach.
+// Run starts a program in a sandbox of a launcher and returns an error if the program gets more access than the plan
+// permits, or less. With proxy the sandbox gets a proxy, and the program must reach it.
 func Run(ctx context.Context, l sandbox.Launcher, proxy bool) (err error) {
 	root, err := os.MkdirTemp("", "mcp-tools-selftest-")
 	if err != nil {
@@ -133,7 +133,8 @@ func observe(ctx context.Context, l sandbox.Launcher, spec sandbox.Spec) (r repo
 	return r, err
 }
 
-// judge returns an error for what the program did, or could not do.
+// judge returns an error for each access that the program got against the plan, or was wrongly
+// denied.
 func (p plan) judge(r report) error {
 	switch {
 	case r.Problem != "":
@@ -171,7 +172,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// try does what the program may, and then what it must not.
+// try attempts the permitted accesses, and then the forbidden ones.
 func (p plan) try() (r report) {
 	made := filepath.Join(p.Work, "made")
 	err := os.WriteFile(made+".new", []byte("text"), 0o600)
@@ -183,7 +184,7 @@ func (p plan) try() (r report) {
 		return r
 	}
 	outside := filepath.Join(p.Outside, "file")
-	// Errors are what is wanted here; the server looks at the files.
+	// These calls should fail; the server looks at the files.
 	alias := filepath.Join(p.Work, "alias")
 	_ = os.Link(outside, alias)
 	_ = os.Symlink(outside, filepath.Join(p.Work, "link"))

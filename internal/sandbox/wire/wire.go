@@ -30,10 +30,10 @@ const (
 	InputEnd                 // end of stdin
 	Kill                     // kill the command and all its descendants
 	Drop                     // send no more frames about the command
-	// Dial connects to a port of the sandbox: its body is a DialBody. The connection has
-	// a number as a command has one: Input and InputEnd are what is written to it, Kill
-	// closes it. The agent answers with Started or Refused, sends what it reads as Stdout,
-	// and Exited and Gone at the end.
+	// Dial connects to a port of the sandbox: its body is a DialBody. The connection has a
+	// number as a command has one: Input and InputEnd write to it, Kill closes it. The agent
+	// answers with Started or Refused, sends the bytes from the port as Stdout, and Exited and
+	// Gone at the end.
 	Dial
 	Read // number of bytes of a connection's Stdout that were taken since the last Read: uint32, big-endian
 	Ping // the agent answers with Pong
@@ -51,8 +51,9 @@ const (
 	Taken                       // number of bytes of Input that were taken since the last Taken: uint32, big-endian
 	OutSkipped                  // number of bytes of stdout that are not sent: uint64, big-endian
 	ErrSkipped                  // the same of stderr
-	// Connect begins a connection to the proxy of the server, for a command. Its number has FromAgent set. It goes on like
-	// one that Dial has made: Stdout is what the command writes to it, Exited that it writes no more, Input what the proxy answers.
+	// Connect begins a connection to the proxy of the server, for a command. Its number has FromAgent set. It goes on
+	// like one that Dial has made: Stdout carries the bytes from the command, Exited the end of them, and Input the
+	// answer of the proxy.
 	Connect
 	Pong
 )
@@ -78,14 +79,14 @@ type StartBody struct {
 	Env   []string
 	Input bool // stdin is sent as Input; otherwise it is empty
 	Merge bool // stderr is written to stdout
-	// The agent sends the first bytes of stdout and stderr as they come. Of what
-	// follows it may send the last bytes only, after a Skipped.
+	// The agent sends the first bytes of stdout and stderr as they come. Of the bytes after
+	// them it may send only the last, after a Skipped.
 	Stdout, Stderr Ends
 	TTY            *Size
 	Timeout        time.Duration // 0: no timeout
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0: the agent's default
 	Limits         Limits
-	User           int // a user and group for the command, if the agent is root; 0: those of the agent
+	User           int // a user and group for the command, if the agent is root; 0: the agent's
 }
 
 // A DialBody describes a connection: to a port, or to the copies of files that the agent keeps (package mirror).

@@ -155,7 +155,7 @@ func (p Program) reaches(host string) bool {
 	})
 }
 
-// ghPrivate are parts of addresses under which credentials and rights are.
+// ghPrivate are the parts of addresses that lead to credentials and rights.
 const ghPrivate = "secrets keys gpg_keys ssh_signing_keys hooks collaborators memberships invitations tokens token " +
 	"access_tokens installations transfer registration-token remove-token dependabot codespaces deploy_keys " +
 	"applications authorizations interaction-limits protection rulesets"
@@ -213,7 +213,7 @@ func ghMethod(l line) (effect, error) {
 	return does, nil
 }
 
-// ghGraphQL judges a query, which must be in the command to be judged.
+// ghGraphQL judges a query. The query must be part of the command.
 func ghGraphQL(l line) (effect, error) {
 	fields := l.valuesOf("--field -F --raw-field -f")
 	query := strings.ToLower(strings.Join(fields, "\n"))

@@ -1,13 +1,12 @@
 // Package cli runs programs with credentials, such as gh, aws or kubectl.
 //
-// It knows which programs those are, which of their commands are allowed and how
-// much harm each can do. It makes sure that no shell is involved, that the file
-// which is started is the one that was configured, and that secrets go into its
-// environment and nowhere else. It does not start processes, build sandboxes or
-// keep secrets: [Options] has a function for each.
+// It knows the programs, their allowed commands and the risk of each. It makes sure that no
+// shell is involved, that the started file is the configured one, and that secrets go into its
+// environment and nowhere else. It does not start processes, build sandboxes or keep secrets:
+// [Options] has a function for each.
 //
-// To see what happens to a command read [Router.Prepare]; to see what is refused
-// and why, read presets.txt, then rules.go.
+// [Router.Prepare] shows the steps of a command; presets.txt and rules.go have the refused
+// commands and the reasons.
 package cli
 
 import (
@@ -63,7 +62,7 @@ type Options struct {
 // A Site is where a command would run.
 type Site struct {
 	Dir   string // as the command sees it
-	Inode string // identity of the directory, which a rename does not change
+	Inode string // identity of the directory; a rename keeps it
 	Where string // the sandbox, for the approver
 }
 

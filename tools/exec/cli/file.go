@@ -65,8 +65,8 @@ func Same(path, identity string) error {
 		Because(err).Try("call it again, so that it is looked at as it is now")
 }
 
-// misplaced is why no program is taken from a directory. Only the operator sees
-// which one.
+// misplaced is the reason why no program is taken from a directory. Only the operator sees the
+// directory.
 type misplaced struct {
 	error
 	dir string

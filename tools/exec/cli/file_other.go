@@ -10,8 +10,8 @@ import (
 
 func open(name string) (*os.File, error) { return os.Open(name) }
 
-// examine identifies a program's file by its size and time: the users who can change it are not
-// known here, so a sha256 should be configured.
+// examine identifies a program's file by its size and time. It does not know the users with the
+// right to change the file, so a sha256 should be configured.
 func examine(f *os.File) (identity string, err error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -38,7 +38,7 @@ func examine(f *os.File) (identity string, err error) {
 		time.Unix(s.Ctim.Unix()).UTC().Format(time.RFC3339Nano)), nil
 }
 
-// checkDir refuses directories in which others can replace files.
+// checkDir refuses a directory if other users can replace files in it.
 func checkDir(name string) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(name, &s); err != nil {

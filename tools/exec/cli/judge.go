@@ -173,7 +173,7 @@ func (p program) offered() []rule {
 	return slices.Concat(p.listed[reads], p.listed[changes], p.listed[deletes])
 }
 
-// offer lists what may be done, first of all with the thing that was named.
+// offer lists the allowed commands, first the commands with the named thing.
 func (p program) offer(l line) string {
 	const most = 400
 	near, far := "", ""

@@ -15,7 +15,7 @@ type grammar struct {
 	dashes  bool   // a value may begin with a dash
 	prelude string // words before the command that change nothing, such as beta
 	texts   string // flags with a text for people as their value
-	flags   string // other flags that commands which read may have; "" for any
+	flags   string // other flags of commands that read; "" for any
 }
 
 // knows reports whether a command that reads may have a flag without being asked

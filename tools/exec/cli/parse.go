@@ -15,7 +15,7 @@ import (
 const (
 	maxArgs   = 256
 	maxText   = 64 << 10
-	maxNested = 4 << 10 // with what a parser goes deeper for
+	maxNested = 4 << 10 // for a command with nested code: the parser recurses
 )
 
 // Parse takes a command apart into words as a shell would, if that needs no shell: it is one

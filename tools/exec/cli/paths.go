@@ -20,7 +20,7 @@ type reach struct {
 // that could be a path counts as one.
 func (p program) checkPaths(args []string, from reach) error {
 	l := p.preset.read(args)
-	parts := 0 // of names, which are not paths: they follow flags for them
+	parts := 0 // of names; they follow flags for names, and are not paths
 	for _, f := range l.flags {
 		part := strings.Contains(f.name, "delimiter") || strings.Contains(f.name, "prefix") ||
 			strings.Contains(f.name, "path")

@@ -28,7 +28,7 @@ func (all Programs) find(name string) (program, bool) {
 	return program{}, false
 }
 
-// named finds the program of an order, or says which there are.
+// named finds the program of an order. If there is none, the error lists the programs.
 func (all Programs) named(o Order) (program, error) {
 	if len(all) == 0 {
 		return program{}, tool.Errorf(tool.Unavailable, "no program has credentials here").

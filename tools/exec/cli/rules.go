@@ -97,8 +97,8 @@ func (r rule) flagged(l line, g grammar) bool {
 	return true
 }
 
-// matches reports whether a flag is meant, by its name or by the beginning of it, which
-// many programs accept unless it is the name of another flag.
+// matches reports whether f is the flag, by its name or by the beginning of it. Many programs
+// accept such a beginning unless it is the name of another flag.
 func (want flagRule) matches(f flag, g grammar) bool {
 	named := slices.ContainsFunc(want.names, func(name string) bool {
 		short := len(f.name) > 2 && strings.HasPrefix(f.name, "--") && !has(g.values+" "+g.plain+" "+g.others, f.name)

@@ -74,7 +74,7 @@ func (j *judge) inner(s *scope, args []arg) stream {
 	return j.call(s, call{args: args, plain: true})
 }
 
-// dispatch finds out which program is called, and judges it.
+// dispatch finds the called program, and judges the call.
 func (j *judge) dispatch(s *scope, c call) stream {
 	head := c.args[0]
 	if !head.static() || head.glob || head.text == "" {

@@ -231,7 +231,7 @@ func interpreter(j *judge, s *scope, p *program, c call, in arguments) stream {
 		} else if s.in.given {
 			j.inlineCode(c.name(), literal(s.in.text))
 		}
-	case in.operands[0].hidden(), in.operands[0].starts("-"): // behind --, which not all of them know
+	case in.operands[0].hidden(), in.operands[0].starts("-"): // behind --: not all of the programs know it
 		j.opaque("arguments of " + c.name())
 	default:
 		for _, at := range s.resolve(in.operands[0].text) {
@@ -258,7 +258,7 @@ func (j *judge) runModule(s *scope, module arg, args []arg) {
 	}
 }
 
-// develop judges tools of developers, which run the workspace's code.
+// develop judges tools of developers. They run the workspace's code.
 func develop(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	args, name := c.rest(), c.name()
 	for _, a := range args {

@@ -116,7 +116,7 @@ func find(j *judge, s *scope, _ *program, c call, in arguments) stream {
 			}
 		case "-name", "-path", "-iname", "-type", "-regex", "-newer", "-mtime", "-size", "-maxdepth", "-mindepth",
 			"-perm", "-user":
-			i++ // its value, which may be anything
+			i++ // its value, of any form
 		default:
 			if mayBeOption(a) {
 				j.opaque("arguments of find: " + a.shown())
@@ -146,7 +146,7 @@ func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
 	}
 }
 
-// fd judges fd, which can start a command for found files.
+// fd judges fd. It can start a command for found files.
 func fd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
 	for i, a := range args {
@@ -166,7 +166,7 @@ func fd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return unknownStream(s.in.taint())
 }
 
-// sed judges the script of sed, which can write files and start commands.
+// sed judges the script of sed. The script can write files and start commands.
 func sed(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	scripts, files := in.values("-e", "--expression"), in.operands
 	scriptFiles := in.values("-f", "--file")

@@ -1,15 +1,15 @@
-// Package judge finds out what a command would do before it runs: how risky it
-// is, why, and whether one of the deny groups refuses it.
+// Package judge predicts the effects of a command before it runs: its risk, the reason, and the
+// deny group that refuses it, if any.
 //
-// It parses the text as a shell would, works out every word that can be known
-// beforehand, and judges every simple command in it, through wrappers,
-// substitutions, here-documents and encodings. What cannot be known beforehand
-// counts as running code. The package looks at no files and no processes. It is
-// a guard against accidents; the sandbox of a command is the security boundary.
+// It parses the text as a shell would, computes every word that is known beforehand, and judges
+// every simple command in it, through wrappers, substitutions, here-documents and encodings. A
+// word that is not known beforehand counts as running code. The package looks at no files and
+// no processes. It is a guard against accidents; the sandbox of a command is the security
+// boundary.
 //
-// Begin with [Judge]. shell.go walks the text, words.go expands words, call.go
-// and program.go judge one command by the table in programs.txt, and rules.go
-// has everything that is refused.
+// Begin with [Judge]. shell.go walks the text, words.go expands words, call.go and program.go
+// judge one command by the table in programs.txt, and rules.go has the rules that refuse
+// commands.
 package judge
 
 import (
@@ -32,7 +32,7 @@ type Request struct {
 	Open     bool     // more than Stdin may follow, and it is not known
 	Isolated bool     // the command runs in a sandbox: it can change nothing but the roots
 	Network  bool     // the command can reach other machines
-	// Disposable reports whether git ignores what is at an absolute path, or at all
+	// Disposable reports whether git ignores the file or directory at an absolute path, or all
 	// matches of a pattern, and tracks nothing in it. nil: nothing is disposable.
 	Disposable func(path string) bool
 	// Missing reports whether the command finds no program of a name in its PATH. nil: this is not known.
@@ -182,7 +182,7 @@ func (j *judge) opaque(what string) {
 	j.raise(tool.Runs, "cannot be known before it runs: "+what)
 }
 
-// runsWorkspace records that code of the workspace runs, which a sandbox contains.
+// runsWorkspace records that code of the workspace runs. A sandbox contains such code.
 func (j *judge) runsWorkspace(what string) {
 	if j.req.Isolated {
 		j.raise(tool.Writes, what)

@@ -17,7 +17,7 @@ func (j *judge) actOnNetwork(s *scope, c call, in arguments, verb string, a arg)
 			j.write(s, a, "saves to")
 			j.wrote(s, a, unknownStream(fromNetwork))
 		}
-	case "url": // of wget, which saves it under its last part
+	case "url": // of wget; wget saves the file under the last part of the URL
 		if at := strings.LastIndexByte(a.text, '/'); at > 0 && strings.Contains(a.text, "://") && a.text[at+1:] != "" {
 			j.wrote(s, literal(a.text[at+1:]), unknownStream(fromNetwork))
 		}
@@ -77,7 +77,7 @@ func onlyLocal(args []arg) bool {
 	return local
 }
 
-// mounts judges which files of this machine a container gets.
+// mounts judges the files of this machine that a container gets.
 func (j *judge) mounts(s *scope, text string) {
 	source, _, _ := strings.Cut(text, ":")
 	for field := range strings.SplitSeq(text, ",") {
@@ -123,7 +123,7 @@ func (j *judge) gitSetting(setting string, used bool) {
 	}
 }
 
-// gitConfig judges git config, which may set programs that start later.
+// gitConfig judges git config. It may set programs that start later.
 func gitConfig(j *judge, _ *scope, _ *program, _ call, in arguments) stream {
 	operands := in.operands
 	if in.hasFlag("--get", "--list", "--get-all", "--get-regexp", "--show-origin", "--show-scope", "--name-only") ||

@@ -288,7 +288,7 @@ func (j *judge) write(s *scope, to arg, doing string) {
 			j.hit("guarded_file", shown)
 		}
 		risk := tool.Writes
-		if j.current == nil && j.rules.Mode == Unknown { // a redirection, which no pattern can allow
+		if j.current == nil && j.rules.Mode == Unknown { // a redirection; no pattern can allow it
 			risk = tool.Runs
 		}
 		j.raise(risk, doing+" "+shown)

@@ -29,7 +29,7 @@ type GroupInfo struct {
 // unless the operator chose one for the group.
 type RuleInfo struct {
 	Name    string
-	Default Action // Off is for rules that only operators who say so want
+	Default Action // Off is for rules that operators must turn on
 	Reason  string // completes "the command ..."
 	Instead string // advice; "" for none
 }
@@ -57,8 +57,8 @@ func KnownGroup(name string) bool {
 	return slices.ContainsFunc(groups(), func(g GroupInfo) bool { return g.Name == name })
 }
 
-// ruleNamed returns a rule and the name of its group. An unknown name is a
-// mistake in our tables, which refuses the command.
+// ruleNamed returns a rule and the name of its group. An unknown name is a mistake in our
+// tables; it refuses the command.
 func ruleNamed(name string) (string, RuleInfo) {
 	for _, g := range groups() {
 		for _, r := range g.Rules {

@@ -172,7 +172,7 @@ func (s *scope) merge(other *scope) {
 	s.dirs = dirs
 }
 
-// get returns the value of a variable, which is unknown if it was never assigned.
+// get returns the value of a variable. It is unknown if the variable was never assigned.
 func (s *scope) get(name string) expand.Variable {
 	if v, ok := s.vars[name]; ok {
 		return v
@@ -285,7 +285,7 @@ func (s *scope) Get(name string) expand.Variable {
 	return s.get(name)
 }
 
-// Each is part of the interface of the package expand, which calls it for ${!x*}.
+// Each is part of the interface of the package expand, for ${!x*}.
 func (s *scope) Each(func(name string, v expand.Variable) bool) {}
 
 // Set sets a variable for ${x:=word}.

@@ -498,8 +498,8 @@ func (j *judge) hereDoc(s *scope, r *syntax.Redirect) stream {
 	return textStream(text)
 }
 
-// dumps judges a command that shows the environment. In a sandbox that is the
-// environment that we made, which holds no secret.
+// dumps judges a command that shows the environment. In a sandbox the environment is ours and
+// holds no secret.
 func (j *judge) dumps(what string) {
 	if _, chosen := j.rules.Groups["env_dump"]; chosen || !j.req.Isolated {
 		j.hit("dump", what)

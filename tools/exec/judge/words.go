@@ -15,7 +15,7 @@ import (
 // An arg is one word that a program gets, as far as it is known.
 type arg struct {
 	text string // with marks for unknown parts
-	glob bool   // it has patterns, which the shell replaces by file names
+	glob bool   // it has patterns; the shell replaces them by file names
 	wild bool   // its unknown parts may become several words or none
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// env judges env, which sets variables for the command that it starts.
+// env judges env. It sets variables for the command that it starts.
 func env(j *judge, s *scope, p *program, c call, in arguments) stream {
 	j.always = false
 	inner := s.clone()
@@ -119,7 +119,7 @@ func replaceIn(args []arg, mark string, with arg) []arg {
 	return filled
 }
 
-// parallel judges GNU parallel, which gives text to a shell.
+// parallel judges GNU parallel. It gives text to a shell.
 func parallel(j *judge, s *scope, p *program, _ call, in arguments) stream {
 	words, inputs := in.operands, []arg(nil)
 	if at := slices.IndexFunc(words, func(a arg) bool { return a.starts(":::") }); at >= 0 {
@@ -145,7 +145,7 @@ func parallel(j *judge, s *scope, p *program, _ call, in arguments) stream {
 	return stream{}
 }
 
-// npx judges npx and similar programs, which fetch missing programs.
+// npx judges npx and similar programs. They download missing programs.
 func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	j.always = false
 	args := c.rest()
@@ -192,7 +192,7 @@ func (j *judge) fetches(s *scope, by, name string) bool {
 	return true
 }
 
-// readVariables judges read and mapfile, which set variables to their input.
+// readVariables judges read and mapfile. They set variables to their input.
 func readVariables(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 	read := known(unknownFrom(s.in.taint()))
 	s.set("REPLY", read)
@@ -245,7 +245,7 @@ func declare(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return silent()
 }
 
-// set judges the builtin, which sets $1 and the following parameters.
+// set judges the builtin that sets $1 and the following parameters.
 func set(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
 	if len(args) == 0 {

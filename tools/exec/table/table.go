@@ -1,5 +1,5 @@
-// Package table reads the tables in which this program says what other programs do: what package judge
-// knows of commands, and the presets of package cli for programs with credentials.
+// Package table reads tables about other programs: the knowledge of package judge about commands, and
+// the presets of package cli for programs with credentials.
 //
 // A table is text. Empty lines and lines that begin with # say nothing. The tabs before another line are its depth:
 //

@@ -1,7 +1,7 @@
-// Package terminal knows the bytes that programs and terminals exchange: [Cleaner]
-// turns the output of a program into the text that a person would have seen, and
-// [Keys] turns the names of keys into what a program reads. It knows no commands and
-// has no screen: what a program draws on a screen comes out in the order of drawing.
+// Package terminal knows the bytes that programs and terminals exchange: [Cleaner] turns the
+// output of a program into the text that a person would have seen, and [Keys] turns the names
+// of keys into the bytes that a program reads. It knows no commands and has no screen: the
+// output of a program that draws on a screen comes out in the order of drawing.
 package terminal
 
 import (
@@ -18,8 +18,8 @@ const (
 	// maxLine is the held part of a line. In a longer line, text that was passed on cannot be
 	// overwritten later.
 	maxLine = 64 << 10
-	// maxSequence is the max length of an escape sequence, which could hide all
-	// following output otherwise.
+	// maxSequence is the max length of an escape sequence. Without it a sequence could hide all
+	// following output.
 	maxSequence = 4096
 	passAt      = 32 << 10
 	maxForward  = 80
@@ -232,7 +232,7 @@ func (c *Cleaner) control(p []byte) int {
 	return 1
 }
 
-// text takes a byte of a sequence such as a title, which is not shown.
+// text takes a byte of a sequence such as a title. It is not shown.
 func (c *Cleaner) text(p []byte) int {
 	b := p[0]
 	c.seq = append(c.seq, b)

@@ -18,8 +18,8 @@ type mark struct {
 	tag  string
 }
 
-// parseMarks parses the anchors of the first and the last line. It ignores a bar and what follows it, the text of the
-// line.
+// parseMarks parses the anchors of the first and the last line. It ignores a bar and the text after it: the text of
+// the line.
 func parseMarks(at string) (first, last mark, err error) {
 	marks, _, _ := strings.Cut(at, "|")
 	from, to, two := strings.Cut(marks, "-")

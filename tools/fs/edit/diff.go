@@ -145,7 +145,7 @@ func (w *diffWriter) hunk(all []change) {
 	w.same(at, to)
 }
 
-// masked returns lines, the first of which begins at a position, without their secrets.
+// masked returns lines without their secrets. The first line begins at position at.
 func masked(secrets scrub.Secrets, at int, lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {

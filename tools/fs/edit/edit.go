@@ -37,7 +37,7 @@ type Outcome struct {
 	Before, After string // the decoded text
 	Replaced      int    // number of replacements
 	Rungs         []Rung // the rungs other than Exact that were needed
-	Spans         []Span // what changed in the decoded text, in order
+	Spans         []Span // the changes in the decoded text, in order
 	secrets       *scrub.Scrubber
 }
 
@@ -112,7 +112,7 @@ func Apply(ctx context.Context, content string, edits []Edit, hiding Hiding) (Ou
 func decode(content string) (decoded, encoding string, encode func(string) (string, error), err error) {
 	asIs := func(text string) (string, error) { return text, nil }
 	if utf8.ValidString(content) && strings.IndexByte(content, 0) < 0 && !strings.HasPrefix(content, "\uFEFF") {
-		return content, textfile.UTF8, asIs, nil // the usual case, which needs no decoding
+		return content, textfile.UTF8, asIs, nil // the usual case: nothing to decode
 	}
 	doc, err := textfile.Decode([]byte(content), "")
 	switch {
@@ -213,7 +213,7 @@ func (d *draft) exactly(e Edit, m match) string {
 	return e.New
 }
 
-// replace replaces the matches, which are in order, by new texts.
+// replace replaces the matches by new texts. The matches are in order.
 func (d *draft) replace(found []match, news []string) ([]match, error) {
 	var b strings.Builder
 	b.Grow(len(d.text))

@@ -23,7 +23,7 @@ func unwritable(err error) error {
 		Try("write it differently, or convert the file to utf-8 first")
 }
 
-// numbered adds to err which of several edits failed.
+// numbered adds to err the number of the failed edit.
 func numbered(err error, i, n int) error {
 	var known *tool.Error
 	if n == 1 || !errors.As(err, &known) {

@@ -2,16 +2,17 @@ package edit
 
 import "strings"
 
-// Indents convert the indentation of an edit into that of the file. The zero Indents change nothing.
+// Indents convert the indentation of an edit to the indentation of the file. The zero Indents change
+// nothing.
 type Indents struct {
 	pairs map[string]string // indentation in the file, by that in the edit
-	// from is a tab of the edit or some blanks, which the file has as to: what is deeper than the known pairs is
-	// converted by it.
+	// Deeper indentation than the known pairs is converted with from, a tab or some blanks in the edit, and to,
+	// its form in the file.
 	from, to string
 }
 
 // NewIndents compares lines of an edit with the same lines of the file. ok is false if no rule leads from one to the
-// other, or if it does not cover the wanted lines, which will be converted.
+// other, or if the rule does not cover the lines to be converted, wanted.
 func NewIndents(given, have, wanted []string) (in Indents, ok bool) {
 	in.pairs, ok = map[string]string{}, true
 	common := 0 // greatest common divisor of all numbers of blanks
@@ -43,7 +44,7 @@ func NewIndents(given, have, wanted []string) (in Indents, ok bool) {
 	return in, ok
 }
 
-// setUnit finds out what a tab of one side is on the other: the number of blanks by which all pairs differ equally.
+// setUnit finds the number of blanks on one side for a tab on the other: all pairs must agree about it.
 func (in *Indents) setUnit(common int) {
 	for _, toTabs := range []bool{true, false} {
 		for _, n := range []int{8, 4, 3, 2} {

@@ -78,7 +78,7 @@ func sameStart(a, b string) int {
 const block = 512
 
 // excerpt shortens a long line to about max bytes around a position. It cuts at the beginning of words or values, and
-// never between a name and its value: the text may contain a secret, which could not be recognized in part.
+// never between a name and its value: the text may contain a secret, and a part of a secret is not recognized.
 func excerpt(line string, at, most int) string {
 	if len(line) <= most {
 		return line

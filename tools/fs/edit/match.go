@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// A Rung is the way in which a text was found: exactly, or ignoring a known kind of difference.
+// A Rung is a way of finding a text: exactly, or ignoring a known kind of difference.
 type Rung uint8
 
-// The rungs, in the order in which they are tried. Each ignores what the one before ignores, except Punctuation.
+// The rungs, in the order of trying. Each also ignores all differences that the rung before it ignores, except
+// Punctuation.
 const (
 	Exact          Rung = iota
 	LineEndings         // \n instead of \r\n, or the other way round
@@ -60,7 +61,7 @@ func Ladder() []Step {
 func (s Step) Key(line string) string { return s.form(strings.TrimSuffix(body(line), "\r")) }
 
 // Style returns the style in which the file has the given lines of an edit. ok is false if the step ignores
-// indentation and no rule leads from the one to the other that covers the wanted lines.
+// indentation and no rule that covers the wanted lines converts given to have.
 func (s Step) Style(given, have, wanted []string) (style Style, ok bool) {
 	style.rungs, ok = s.rungs, true
 	if s.left {
@@ -155,7 +156,7 @@ func (s Step) find(text, old, new string) []match {
 	}
 	given, wanted := SplitLines(old), SplitLines(new)
 	var found, second []match
-	line, start, counted := 0, 0, 0 // the line in which the search goes on, its position in text, and in hay
+	line, start, counted := 0, 0, 0 // the line of the search, its position in text, and in hay
 	work := 64 << 20
 	for next := 0; len(found) < maxPlaces; work -= len(needle) + 64 {
 		n := strings.Index(hay[next:], needle)
@@ -216,7 +217,7 @@ func (s Step) endOfLines(text string, start int, old string, n int) int {
 }
 
 // within returns the positions in text of a part of its form. from and to count from the beginning of the line that
-// begins at start. If wide is set, the part ends with the ending of a line, before which the match ends.
+// begins at start. If wide is set, the part includes a final line ending that the match leaves out.
 func (s Step) within(text string, start, from, to int, wide bool) (int, int) {
 	begin, end := -1, -1
 	at := 0 // position in the form

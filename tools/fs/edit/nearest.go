@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// A Candidate is a part of the text that is similar to what was looked for.
+// A Candidate is a part of the text that is similar to the missing text.
 type Candidate struct {
 	First, Last int    // line numbers, from 1
 	Text        string // the text of these lines
-	Alike       int    // per cent of what was looked for that is in Text
+	Alike       int    // per cent of the missing text that is in Text
 	Line        int    // the first line that differs
 	Column      int    // byte in that line where they differ, from 1
 	Have, Want  string // the line as it is, and as it was looked for
@@ -114,7 +114,7 @@ func (s *sketch) windows(content string, most int) []window {
 }
 
 // score compares a window with the sketch by the number of common triples and of all in the window. Missing triples
-// weigh more than additional ones, of which a long line may have many.
+// weigh more than additional ones: a long line may have many of those.
 func (s *sketch) score(taken, all int) int {
 	common := min(taken, s.size)
 	return 1000 * 10 * common / (10*common + 8*(s.size-common) + 2*min(all-common, 4*s.size) + 1)
@@ -301,8 +301,8 @@ func sameNext(a, b string) bool {
 	return a == "" && b == "" || a != "" && b != "" && a[0] == b[0]
 }
 
-// blanksAt are the blanks around position i, a line ending included, and what
-// comes after them.
+// blanksAt returns the blanks around position i, including a line ending, and the text after
+// them.
 func blanksAt(line string, i int) (blanks, next string) {
 	const set = " \t\r\n"
 	from := len(strings.TrimRight(line[:i], set))

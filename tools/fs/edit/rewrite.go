@@ -29,7 +29,7 @@ func unixLines(lines []string) []string {
 	return unix
 }
 
-// at returns the replacement of have, which m matched and which is old in the style of the file. Lines that old and new
+// at returns the replacement of have, the text that m matched: old in the style of the file. Lines that old and new
 // have in common stay as they are in the file; others take over the style of the lines that they replace. newline is
 // the usual line ending around the match.
 func (r rewriting) at(m match, have, newline string) string {
@@ -74,14 +74,14 @@ func like(line string, lines []string, newline string) string {
 	return newline
 }
 
-// A Style is the way in which the file has the lines of an edit. The zero Style is that of the edit.
+// A Style is the form of an edit's lines in the file. The zero Style changes nothing.
 type Style struct {
 	rungs   []Rung
 	indents Indents
 }
 
-// Line returns a new line without its ending, in the style of the file. It replaces the line have of the file, which is
-// old in the edit. Both are empty for a line that replaces none.
+// Line returns a new line without its ending, in the style of the file. It replaces the line have of the file; old is
+// the same line in the edit. Both are empty for an added line.
 func (s Style) Line(old, have, new string) string {
 	new = body(new)
 	if slices.Contains(s.rungs, Indentation) {
@@ -94,8 +94,7 @@ func (s Style) Line(old, have, new string) string {
 	return new
 }
 
-// restyle gives the characters of new that are also in old the style that they have in line, which is old in the style
-// of the file.
+// restyle gives the characters that new shares with old the style of line. line is old in the style of the file.
 func restyle(old, line, new string) string {
 	s := Step{right: true, fold: true}
 	_, end := s.core(old)
@@ -173,9 +172,10 @@ func compare[T comparable](a, b []T) []chunk {
 	return chunks(rounds, all)
 }
 
-// edits returns for each number of edits, from 0 up to the least that lead from a to b, how
-// far one gets in a with fewer: by diagonal, which is the position in a less that in b, from
-// the least one up. It returns nil if there are more than maxEdits.
+// edits returns, for each number of edits from 0 to the smallest number that leads from a to b,
+// the furthest positions in a that fewer edits reach. The positions are ordered by diagonal
+// (position in a minus position in b), the smallest first. It returns nil if more than maxEdits
+// are needed.
 func edits[T comparable](a, b []T) (rounds [][]int32) {
 	reached := make([]int32, 2*maxEdits+3) // by diagonal plus middle
 	const middle = maxEdits + 1

@@ -31,12 +31,12 @@ type Result struct {
 // afterwards. Errors are written for the model; their kind is tool.Conflict if the patch does not fit the file.
 //
 // A hunk belongs at its line number, or else at the only place with its old lines. These are compared byte by byte
-// first, then by the steps of [edit.Ladder]. Each
-// comparison must find only one place, and the notes name what was ignored. Lines that the patch does not change keep
-// their bytes, and changed lines take over the style of those that they replace.
+// first, then by the steps of [edit.Ladder]. Each comparison must find only one place, and the notes name the ignored
+// differences. Lines that the patch does not change keep their bytes, and changed lines take over the style of the
+// replaced lines.
 //
-// Secrets finds the secrets of the file, which errors do not show; nil has no known values. Only a whole line of the
-// patch matches a line with a secret.
+// Secrets finds the secrets of the file, to keep them out of errors; nil has no known values. Only a whole line of
+// the patch matches a line with a secret.
 func Apply(before []byte, f File, secrets *scrub.Scrubber) (Result, error) {
 	if len(before) > MaxFileBytes {
 		return Result{}, invalid("the file has %d bytes, the maximum is %d", len(before), MaxFileBytes).
@@ -158,7 +158,7 @@ type place struct {
 	look     look
 	style    edit.Style
 	lines    []Line
-	literal  bool // its line endings are those of the patch
+	literal  bool // its line endings come from the patch
 }
 
 // A replaced line is a removed line of a patch, and the line of the file that it matches.
@@ -183,7 +183,7 @@ func newApplier(content string, f File, hidden scrub.Secrets) *applier {
 	return a
 }
 
-// view returns the view of a look, which it makes at the first use.
+// view returns the view of a look, made at its first use.
 func (a *applier) view(l look) *view {
 	v := &a.views[l]
 	if v.at != nil {
@@ -398,7 +398,8 @@ func (a *applier) anchored(anchors []string) (below []int) {
 	return below
 }
 
-// like returns the lines that match an anchor with the strictest look that finds any, or else those that contain it.
+// like returns the lines that match an anchor with the strictest look that finds any, or else the lines that contain
+// the anchor.
 func (a *applier) like(anchor string) (lines []int) {
 	for l := lookEndings; l < a.looks(); l++ {
 		if lines := a.view(l).at[a.key(l, anchor)]; len(lines) > 0 {

@@ -13,7 +13,7 @@ const (
 	updateFile = "*** Update File:"
 )
 
-// section returns the marker with which line begins the section of a file, or "".
+// section returns the marker at the start of line that begins the section of a file, or "".
 func section(line string) string {
 	for _, start := range []string{updateFile, addFile, deleteFile} {
 		if strings.HasPrefix(line, start) {
@@ -23,7 +23,7 @@ func section(line string) string {
 	return ""
 }
 
-// envelope parses the whole patch. It refuses one without an end, which was cut off.
+// envelope parses the whole patch. It refuses a patch without an end: it was cut off.
 func (r *reader) envelope() ([]File, error) {
 	for ; !strings.HasPrefix(r.peek(), beginPatch); r.at++ {
 		if r.done() || section(r.peek()) != "" {
@@ -58,7 +58,7 @@ func (r *reader) envelope() ([]File, error) {
 	}
 }
 
-// nothingMore refuses text after the end of the patch, which would be ignored.
+// nothingMore refuses text after the end of the patch: it would be ignored.
 func (r *reader) nothingMore() error {
 	for ; !r.done(); r.at++ {
 		line := r.peek()
@@ -169,7 +169,8 @@ func (r *reader) envelopeHunks(f *File) error {
 	}
 }
 
-// lead parses the header of a hunk: line numbers, which may be wrong here, or a line above the hunk.
+// lead parses the header of a hunk: line numbers (models often get them wrong), or a line above the
+// hunk.
 func (h *Hunk) lead(line string) {
 	if n, ok := parseRanges(line); ok {
 		h.Numbered, h.Start = true, n.oldStart

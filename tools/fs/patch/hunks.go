@@ -74,7 +74,8 @@ func (r *reader) counted(f *File, h *Hunk, n ranges) error {
 	return r.miscounted(f, h, start, n)
 }
 
-// noEnd parses the note about a missing newline at the end of the file, which belongs to the line before.
+// noEnd parses the note about a missing newline at the end of the file. The note belongs to the line
+// before it.
 func (r *reader) noEnd(h *Hunk) bool {
 	if !strings.HasPrefix(r.peek(), `\`) || len(h.Lines) == 0 {
 		return false

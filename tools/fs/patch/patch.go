@@ -1,8 +1,8 @@
 // Package patch parses patches of several files as models write them, and applies them to texts. There are two forms:
 // unified diffs of git and diff, and the envelope that begins with *** Begin Patch. It knows neither tools nor files:
-// the caller opens the files and decides which may be changed.
+// the caller opens the files and checks the right to change them.
 //
-// Begin with [Parse], which returns what to do with each file, then call [Apply] for each.
+// Begin with [Parse]. It returns the changes of each file; call [Apply] for each.
 package patch
 
 import (
@@ -42,7 +42,7 @@ type File struct {
 type Hunk struct {
 	At       int  // line of the patch where it begins
 	Numbered bool // Start is known
-	// Start is the first line that is replaced or, if there is none, the line after which lines are added.
+	// Start is the first replaced line or, if no line is replaced, the line before the added lines.
 	Start   int
 	Anchors []string // lines above the place, in order
 	AtEnd   bool     // its lines are the last of the file
@@ -140,7 +140,8 @@ func check(files []File) error {
 	return nil
 }
 
-// without returns the lines that are not of one kind. Without the added ones they are those of the file.
+// without returns the lines that are not of one kind. Without the added lines they are the lines of the
+// file.
 func without(lines []Line, kind Kind) []Line {
 	some := make([]Line, 0, len(lines))
 	for _, l := range lines {

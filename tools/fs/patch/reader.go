@@ -91,7 +91,7 @@ func (h *Hunk) add(l Line, empty bool) {
 // A ranges is the header of a numbered hunk.
 type ranges struct{ oldStart, oldCount, newStart, newCount int }
 
-// parseRanges parses "@@ -1,2 +3,4 @@" and ignores what follows.
+// parseRanges parses "@@ -1,2 +3,4 @@" and ignores the text after it.
 func parseRanges(line string) (ranges, bool) {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {

@@ -20,7 +20,7 @@ func (r *reader) header() bool {
 		strings.HasPrefix(r.ahead(2), "@@")
 }
 
-// unified parses all files of a diff. It ignores what is between them, such as the message of a commit.
+// unified parses all files of a diff. It ignores text between them, such as the message of a commit.
 func (r *reader) unified() ([]File, error) {
 	var files []File
 	prose := true // a line that begins with - may be an item of a list
@@ -191,8 +191,8 @@ func fileMode(text string) (iofs.FileMode, error) {
 	return iofs.FileMode(n & 0o777), nil
 }
 
-// headerName parses a name in a line with ---, +++ or rename: in quotes with escapes, or plain up to a tab, which may
-// be followed by a time.
+// headerName parses a name in a line with ---, +++ or rename: in quotes with escapes, or plain up to a tab. A time
+// may follow the tab.
 func headerName(text string) (string, error) {
 	text = strings.TrimRight(text, "\r")
 	if strings.HasPrefix(text, `"`) {
@@ -209,7 +209,7 @@ func headerName(text string) (string, error) {
 	return text, nil
 }
 
-// unquote parses a name in quotes with the escapes of C, and returns what follows it.
+// unquote parses a name in quotes with the escapes of C, and returns the text after it.
 func unquote(text string) (name, rest string, ok bool) {
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {
@@ -236,7 +236,7 @@ func stripPrefixes(from, to string) (string, string) {
 	return from, to
 }
 
-// gitName parses the name in the first line that git writes for a file, which has it twice. It returns "" if the two
+// gitName parses the first line that git writes for a file. It has the name twice; gitName returns "" if the two
 // differ.
 func gitName(text string) string {
 	text = strings.TrimRight(text, "\r")

@@ -22,7 +22,7 @@ type Query struct {
 	Line     int    // maximum number of bytes of one line; the rest is cut off
 	Extra    int    // additional bytes to count for each line
 	Around   int    // bytes of text to return before the first and after the last line
-	// Count is the size up to which a text is read to its end or beginning to count its lines.
+	// Count is the maximum size of a text whose lines are all counted.
 	Count int64
 }
 
@@ -57,8 +57,8 @@ type Line struct {
 	Cut    int64  // about how many bytes are missing at the end of Text
 }
 
-// Read reads lines in the first size bytes of r. It holds little more in memory than the lines that it returns, except
-// for UTF-16, which it decodes as a whole.
+// Read reads lines in the first size bytes of r. It holds little more in memory than the returned lines, except for
+// UTF-16: it decodes UTF-16 as a whole.
 func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Window, error) {
 	name, err := Name(q.Encoding)
 	if err != nil {
@@ -106,7 +106,7 @@ type collector struct {
 	from    int  // first line to keep
 	full    bool // there is no room for the current or the next line
 	raw     []byte
-	cut     int64 // number of bytes missing in raw, which has the current line
+	cut     int64 // number of bytes missing in raw, the current line
 	last    byte  // of the current line
 	open    bool  // a part of the current line was read
 	used    int   // of query.Bytes
@@ -347,7 +347,7 @@ func (l *Line) cutTo(n int) {
 	l.Text = l.Text[:n]
 }
 
-// finish ends the text. Then full means that lines follow those that were kept.
+// finish ends the text. Then full means that lines follow the kept lines.
 func (c *collector) finish() {
 	if c.open && (c.full || c.number < c.from) {
 		c.number++

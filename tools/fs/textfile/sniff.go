@@ -71,8 +71,8 @@ var signatures = []signature{
 	{0, "\x00\x00\xFE\xFF", Kind{"text in UTF-32", "text/plain"}},
 }
 
-// Sniff detects the kind of a file from its head, of which 1 kB is enough, and its name. A file that begins like a
-// binary one but is text counts as text, except for PDF.
+// Sniff detects the kind of a file from its head (1 kB is enough) and its name. A file that begins like a binary
+// one but is text counts as text, except for PDF.
 func Sniff(head []byte, name string) Kind {
 	if !noText(head) && !bytes.HasPrefix(head, []byte("%PDF-")) {
 		return Kind{}
@@ -100,7 +100,7 @@ func begins(head []byte, at int, magic string) bool {
 	return len(head) >= at && bytes.HasPrefix(head[at:], []byte(magic))
 }
 
-// noText reports whether head contains what text does not: zeros outside of UTF-16, or many control characters.
+// noText reports whether head cannot be text: it has zeros outside of UTF-16, or many control characters.
 func noText(head []byte) bool {
 	if begins(head, 0, "\xFF\xFE\x00\x00") {
 		return true

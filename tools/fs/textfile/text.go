@@ -234,7 +234,7 @@ func table(encoding string) *charmap.Charmap {
 	return charmap.Windows1252
 }
 
-// encode appends text, which is valid UTF-8, to out in another encoding.
+// encode appends text to out in another encoding. text is valid UTF-8.
 func encode(out []byte, text, encoding string) ([]byte, error) {
 	switch encoding {
 	case UTF16LE, UTF16BE:
@@ -270,9 +270,9 @@ func encode(out []byte, text, encoding string) ([]byte, error) {
 // maxSample is how much of a text is read to detect its encoding.
 const maxSample = 1 << 20
 
-// Detect detects the encoding of a text from its head, which may end within a character unless it is the whole text.
-// UTF-16 has a byte order mark. Plain ASCII counts as UTF-8. A text that could be in any encoding counts as Latin-1, in
-// which every byte is a character.
+// Detect detects the encoding of a text from its head. The head may end within a character unless it is the whole
+// text. UTF-16 has a byte order mark. Plain ASCII counts as UTF-8. A text that could be in any encoding counts as
+// Latin-1, where every byte is a character.
 func Detect(head []byte, whole bool) string {
 	for _, name := range []string{UTF8BOM, UTF16LE, UTF16BE} {
 		if bytes.HasPrefix(head, markOf(name)) {
@@ -314,8 +314,8 @@ func Detect(head []byte, whole bool) string {
 	return Latin1
 }
 
-// Anchor returns two characters by which a line can be recognized. They are the same with and without the line ending,
-// and whether invalid UTF-8 was replaced or not. Lines in other encodings are decoded first.
+// Anchor returns two characters that identify a line. They are the same with and without the line ending, and whether
+// invalid UTF-8 was replaced or not. Lines in other encodings are decoded first.
 func Anchor(line []byte) string {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	if !utf8.Valid(line) {

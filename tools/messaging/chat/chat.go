@@ -141,7 +141,7 @@ type Button struct {
 // A Sent is a message that the service has accepted.
 type Sent struct {
 	Ref
-	Notes []string // what could not be sent as it was asked for, in a sentence each
+	Notes []string // one sentence for each part of the message that was sent in another form, or not at all
 }
 
 // A Puller fetches incoming messages: by long polling, over a socket, or from a mailbox.
@@ -171,7 +171,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, f Attachment, limit int64, into io.Writer) error
 }
 
-// An Acknowledger can show something to the person who has pressed a button.
+// An Acknowledger can show a text to the person behind a pressed button.
 type Acknowledger interface {
 	Acknowledge(ctx context.Context, in Incoming, text string) error
 }
@@ -188,12 +188,12 @@ type Incoming struct {
 	Text    string
 	Files   []Attachment
 	Pressed string // the Data of the button; "" for messages
-	Token   string // what [Acknowledger] needs
+	Token   string // the token for [Acknowledger]
 }
 
 // A Person has written a message.
 type Person struct {
-	ID   string // the service's id, which no other person can take
+	ID   string // the service's id; no other person can take it
 	Name string // as the person likes it; names prove nothing
 	Bot  bool
 }
@@ -224,7 +224,7 @@ const (
 type Error struct {
 	Kind  Kind
 	After time.Duration // of Busy: how long the service asks to wait
-	Text  string        // what the service said, without credentials, at most 500 bytes
+	Text  string        // the service's error message, without credentials, at most 500 bytes
 	Cause error
 }
 

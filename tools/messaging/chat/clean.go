@@ -26,7 +26,7 @@ func CleanText(s string, max int) string {
 	return text.Clip(s, max)
 }
 
-// CleanName returns a name from outside, such as that of a person or a file, like
+// CleanName returns a name from outside, such as the name of a person or a file, like
 // [CleanText], but on one line.
 func CleanName(s string, max int) string {
 	return text.Clip(strings.Join(strings.Fields(CleanText(s, len(s)+3)), " "), max)

@@ -32,8 +32,8 @@ var (
 	channelRate = store.Rate{Times: 600, Period: time.Minute, Burst: 200}
 )
 
-// An after is done when an event is stored: a record, and the text for the person who has
-// pressed a button.
+// An after is the work after an event is stored: a record, and a text for the person behind a
+// pressed button.
 type after struct {
 	in     chat.Incoming
 	shown  string

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
-// A Run is an agent to be started, which answers in a chat.
+// A Run is an agent to be started that answers in a chat.
 type Run struct {
 	Caller tool.Caller // the agent in the chat
 	Tools  []string    // that it may use; nil means no limit

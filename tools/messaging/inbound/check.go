@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 )
 
-// check asks the services of the channels whether the credentials are valid, and finds channels from which no process
-// receives.
+// check asks the services of the channels whether the credentials are valid, and finds channels without a receiving
+// process.
 func (o *operator) check(ctx context.Context, f *room.Findings) {
 	f.Name = "messaging"
 	if !o.store.Missing() {
@@ -57,7 +57,7 @@ func checkAccount(ctx context.Context, f *room.Findings, all *messaging.Accounts
 	f.OK("%s (%s) is %s", name, all.Kind(name), account)
 }
 
-// checkReceivers finds channels from which messages should arrive and that no process receives from.
+// checkReceivers finds channels for incoming messages without a receiving process.
 func (o *operator) checkReceivers(ctx context.Context, f *room.Findings, all *messaging.Accounts) error {
 	b := New(Options{Store: o.store, Accounts: all, Rules: RulesOf(o.settings())})
 	defer b.Close()

@@ -8,10 +8,10 @@
 // Text from outside is data: it is bounded, cleaned, marked where a model reads it, and decides nothing. The rights of
 // a person depend on the service's id of the person alone.
 //
-// Any number of processes do this with one store. One of them pulls a channel at a time,
-// see receive.go. Work that is due later is jobs: of chats with messages that wait for an answer, of notices, and of
-// the deletion of old rows. Begin with accept.go, which has the way of an event; people.go has
-// approvals and questions, answer.go agents that answer, notify.go notices.
+// Any number of processes do this with one store. One of them pulls a channel at a time, see receive.go. Work that
+// is due later is jobs: of chats with messages that wait for an answer, of notices, and of the deletion of old rows.
+// Begin with accept.go, the way of an event; people.go has approvals and questions, answer.go agents that answer,
+// notify.go notices.
 package inbound
 
 import (
@@ -105,7 +105,7 @@ func places(targets []string) (list []Place) {
 	return list
 }
 
-// timeOfDay reads a time of day such as 22:30, which the settings have checked.
+// timeOfDay reads a valid time of day from the settings, such as 22:30.
 func timeOfDay(clock string) time.Duration {
 	at, err := time.Parse("15:04", clock)
 	if err != nil {
@@ -124,11 +124,11 @@ type Record struct {
 	Why     string // it was refused
 }
 
-// An Approver is a person who answers approvals and questions.
+// An Approver is a person with the right to answer approvals and questions.
 type Approver struct {
 	Name string
-	// At are the chats of the person, in the order in which they are tried. The service's
-	// id of the person is one of them.
+	// At are the chats of the person, in the order of trying. The service's id of the person is
+	// one of them.
 	At []Place
 }
 

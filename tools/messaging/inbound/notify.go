@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
-// The events for which people are notified.
+// The events that notify people.
 const (
 	TaskDone     = "task_done"
 	JobFailed    = "job_failed"
@@ -30,11 +30,12 @@ type Rule struct {
 	Events []string // none: all
 	To     []Place  // the first one that can be reached gets it
 	Agents []string // whose events; none: all
-	// Debounce is the time in which equal events are sent once, together.
+	// Debounce is the time during which equal events are collected into one notice.
 	Debounce time.Duration
 }
 
-// Quiet are the hours of a day in which notices wait. Equal From and To mean no such hours.
+// Quiet are the hours of a day without notices: they wait until its end. Equal From and To mean
+// no such hours.
 type Quiet struct {
 	From, To time.Duration // since midnight
 	Zone     *time.Location
@@ -61,7 +62,7 @@ func (q Quiet) end(now time.Time) time.Time {
 	return now
 }
 
-// An Event is an event for which people may be notified.
+// An Event is an event that may notify people.
 type Event struct {
 	Kind  string // TaskDone, ...
 	Agent string // whose it is
@@ -69,7 +70,7 @@ type Event struct {
 	Text  string // in one line
 }
 
-// Tell notifies, in the transaction in which an event happens.
+// Tell notifies people in the transaction of an event.
 func (b *Inbound) Tell(t *store.Tx, e Event) error {
 	if b == nil {
 		return nil

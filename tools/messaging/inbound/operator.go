@@ -23,7 +23,7 @@ type Setup struct {
 	HTTP func() (serves bool, url string)
 }
 
-// Room returns the verbs with which operators manage channels and chats, and the check of the channels.
+// Room returns the operators' verbs for channels and chats, and the check of the channels.
 func Room(s Setup) *room.Room {
 	channels, o := s.Channels, &operator{complete: s.Complete, channels: s.Channels, settings: s.Settings, http: s.HTTP}
 	return &room.Room{

@@ -30,7 +30,7 @@ type asked struct {
 	Kind     string
 	About    string // the id of the approval or question
 	Approver string
-	Code     string // with which it is answered in text
+	Code     string // the code for an answer in text
 	Secret   string // signs its buttons
 	State    string // open or closed
 	askedBody
@@ -297,7 +297,8 @@ func (b *Inbound) open(t *store.Tx, token string) (q asked, choice int, ok bool,
 	return list[0], choice, hmac.Equal([]byte(list[0].token(choice)), []byte(token)), nil
 }
 
-// approver returns the approver who has written or pressed, by the service's id.
+// approver returns the approver who wrote the message or pressed the button, by the service's
+// id.
 func (b *Inbound) approver(channel string, in chat.Incoming) (name string, ok bool) {
 	if in.Group && in.From.ID == in.Message.Chat { // anonymously, in the name of the group
 		return "", false
@@ -333,7 +334,7 @@ func (b *Inbound) pressed(t *store.Tx, channel string, in chat.Incoming) (after,
 	return after{in, shown, record}, err
 }
 
-// outsider returns the response to a person who may not answer.
+// outsider returns the response to a person without the right to answer.
 func (b *Inbound) outsider(channel string, in chat.Incoming, q asked) after {
 	return after{in, "You may not answer this.", &Record{
 		Person: channel + ":" + text.Clip(in.From.ID, maxName), Channel: channel, Action: "answer " + q.Kind,

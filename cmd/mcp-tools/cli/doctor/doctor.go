@@ -1,6 +1,5 @@
-// Package doctor finds out what does not work on this machine, and what to do
-// about it. It knows what the program needs, and changes nothing. Begin with
-// Examine.
+// Package doctor finds problems on this machine, and suggests solutions. It knows the
+// requirements of the program, and changes nothing. Begin with Examine.
 package doctor
 
 import (
@@ -23,7 +22,7 @@ func Examine(ctx context.Context, env *app.Env) []room.Finding {
 	return c.found.List
 }
 
-// A checkup is one run of the checks: what is known so far, and what was found.
+// A checkup is one run of the checks, with the findings so far.
 type checkup struct {
 	env      *app.Env
 	ctx      context.Context

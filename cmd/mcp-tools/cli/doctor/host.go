@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
-// checkSettings reads the settings, and checks who may change the file.
+// checkSettings reads the settings, and checks the permissions of the file.
 func (c *checkup) checkSettings() {
 	const check = "settings"
 	for _, p := range app.SettingsReader().UnknownVariables(c.env.Environ()) {
@@ -163,7 +163,7 @@ type disk struct {
 	network string // kind of the network file system, "" for a local one
 }
 
-// checkPolicy checks the policy, and what the caller of the settings can see.
+// checkPolicy checks the policy, and the tools that the caller of the settings can see.
 func (c *checkup) checkPolicy() {
 	const check = "policy"
 	v, err := c.env.Examine()
@@ -182,7 +182,7 @@ func (c *checkup) checkPolicy() {
 		return
 	}
 	count := text.Plural(len(seen), "tool")
-	// Settings with which no server starts are reported by another check.
+	// Another check reports settings that prevent a start.
 	if here, err := c.env.Seen(c.ctx); err == nil {
 		missing := 0
 		for _, t := range here {

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 )
 
-// soon is the remaining time of a certificate below which doctor warns.
+// soon is the remaining time of a certificate for a warning.
 const soon = 14 * 24 * time.Hour
 
 // checkHTTP checks the addresses of the settings.
@@ -90,7 +90,7 @@ func (c *checkup) checkValidity(check string, leaf *x509.Certificate, now time.T
 	}
 }
 
-// checkClients finds out which clients have an entry for this server.
+// checkClients lists the clients with an entry for this server.
 func (c *checkup) checkClients() {
 	const check = "clients"
 	env, err := clients.HostEnv()

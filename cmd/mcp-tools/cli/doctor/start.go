@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
-// slowStart is the time after which a start is slow, longestStart the limit.
+// slowStart is the duration of a start that gets a warning, longestStart the limit.
 const (
 	slowStart    = 2 * time.Second
 	longestStart = 20 * time.Second

@@ -1,10 +1,10 @@
 // Package discord is a bot at Discord, by its REST API version 10, its interactions over
 // HTTP, and its Gateway. See https://docs.discord.com/developers/reference.
 //
-// It does without github.com/bwmarrin/discordgo v0.29.0 (1.3 MB, 0.4 ms of start): its
-// messages have no nonce, without which a repeated one is sent twice; it sleeps for rate
-// limits, whatever the context, and by default sends again after a 502; and its Gateway has
-// no session that a later process could resume.
+// It does without github.com/bwmarrin/discordgo v0.29.0 (1.3 MB, 0.4 ms of start): its messages
+// have no nonce, so a repeated request sends the message twice; it sleeps for rate limits,
+// whatever the context, and by default sends again after a 502; and its Gateway has no session
+// that a later process could resume.
 //
 // Begin with [New].
 package discord
@@ -111,7 +111,7 @@ func exhausted(header http.Header) time.Duration {
 	return time.Duration(min(seconds, 3600) * float64(time.Second))
 }
 
-// call sends a request. What it sends may be nil.
+// call sends a request. body may be nil.
 func (c *Channel) call(ctx context.Context, method, path string, safe bool, body, into any) error {
 	call := wire.Call{Method: method, Path: path, Body: body, Safe: safe, Header: http.Header{"User-Agent": {agent}}}
 	if into == nil {

@@ -46,11 +46,11 @@ func (c cursor) String() string {
 	return string(encoded)
 }
 
-// Pull receives messages and interactions over the Gateway. The cursor is a session, which
-// has what was missed in the last minutes.
+// Pull receives messages and interactions over the Gateway. The cursor is a session: it resends
+// the events missed in the last minutes.
 func (c *Channel) Pull(ctx context.Context, from string, deliver func(string, []chat.Incoming) error) error {
 	s := &session{c: c, deliver: deliver}
-	_ = json.Unmarshal([]byte(from), &s.at) // "" and what is unknown begin a new session
+	_ = json.Unmarshal([]byte(from), &s.at) // "" and an invalid cursor begin a new session
 	return wire.Repeat(ctx, c.wait, s.connect)
 }
 
@@ -228,7 +228,7 @@ func (l *link) dispatch(ctx context.Context, p payload) error {
 	if i.Token == "" || !isID(i.ID) {
 		return nil
 	}
-	// If this fails, Discord shows an error to the person; what was pressed is delivered.
+	// If this fails, Discord shows an error to the person, but the press is delivered.
 	_, _ = l.c.api.Do(ctx, wire.Call{Path: "interactions/" + i.ID + "/" + url.PathEscape(i.Token) + "/callback",
 		Bare: true,
 		Safe: true, Header: http.Header{"User-Agent": {agent}}, Body: json.RawMessage(i.response())})

@@ -142,7 +142,7 @@ func timeOf(id string, now time.Time) time.Time {
 	return time.UnixMilli(n>>22 + epoch).UTC()
 }
 
-// Acknowledge shows a text to the person who has pressed a button.
+// Acknowledge implements [chat.Acknowledger].
 func (c *Channel) Acknowledge(ctx context.Context, in chat.Incoming, words string) error {
 	application, token, _ := strings.Cut(in.Token, "/")
 	if words == "" || !isID(application) || token == "" {
@@ -174,7 +174,7 @@ type note struct {
 	} `json:"message_reference"`
 }
 
-// incoming returns a message, and nothing for what Discord itself writes.
+// incoming returns a message, and nothing for messages that Discord itself writes.
 func (n note) incoming(now time.Time) []chat.Incoming {
 	const plain, reply = 0, 19
 	in := chat.Incoming{ID: n.ID, At: timeOf(n.ID, now), From: n.Author.person(), Group: n.Guild != "",
@@ -192,7 +192,7 @@ func (n note) incoming(now time.Time) []chat.Incoming {
 	return []chat.Incoming{in}
 }
 
-// Fetch downloads a file, from hosts of Discord only, which need no credential.
+// Fetch downloads a file. Only hosts of Discord are allowed; they need no credential.
 func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, into io.Writer) error {
 	if err := wire.Fits(f, limit); err != nil {
 		return err

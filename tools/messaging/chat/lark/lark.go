@@ -1,5 +1,5 @@
-// Package lark sends and receives messages of Lark and Feishu. Every text is a card, which
-// can have Markdown and buttons and can be changed later.
+// Package lark sends and receives messages of Lark and Feishu. Every text is sent as a card:
+// cards can have Markdown and buttons, and can be changed later.
 //
 // Begin with [New].
 package lark

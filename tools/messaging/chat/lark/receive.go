@@ -166,7 +166,7 @@ func decrypt(encoded, key string) ([]byte, error) {
 	return plain[:len(plain)-padding], nil
 }
 
-// verify checks the signature, which is the SHA-256 of timestamp, nonce, key and body.
+// verify checks the signature: the SHA-256 of timestamp, nonce, key and body.
 func verify(header http.Header, key string, body []byte, now time.Time) error {
 	at := header.Get("X-Lark-Request-Timestamp")
 	sum := sha256.Sum256([]byte(at + header.Get("X-Lark-Request-Nonce") + key + string(body)))

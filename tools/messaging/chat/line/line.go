@@ -1,11 +1,11 @@
-// Package line sends and receives messages of LINE. Messages are pushed, never sent with
-// reply tokens: only pushing recognizes repeated requests. LINE takes no files from bots,
-// but those that people send can be downloaded.
+// Package line sends and receives messages of LINE. Messages are pushed, never sent with reply
+// tokens: only pushing recognizes repeated requests. LINE takes no files from bots; files from
+// people can be downloaded.
 //
-// It does without github.com/line/line-bot-sdk-go/v8 v8.14.0 (0.67 MB): its types of messages would replace about 45 lines. Its
-// types of events repeat the common fields for each kind, which takes back about 20. The context of a request is a field of
-// its client, so each call would need a client of its own, and an error is a text with all of the response, so the kinds
-// of errors would be read below the library.
+// It does without github.com/line/line-bot-sdk-go/v8 v8.14.0 (0.67 MB): its types of messages would replace about 45
+// lines. Its types of events repeat the common fields for each kind, about 20 lines more. The context of a request is
+// a field of its client, so each call would need a client of its own, and an error is a text with all of the
+// response, so the kinds of errors would be read below the library.
 //
 // Begin with [New].
 package line
@@ -196,8 +196,8 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	return sent, err
 }
 
-// messages returns a text with buttons. Quick replies, which disappear after the next
-// message, are only for more buttons than a template can have.
+// messages returns a text with buttons. Quick replies disappear after the next message, so they
+// are used only for more buttons than a template can have.
 func messages(text string, buttons []chat.Button) []message {
 	plain := message{Type: "text", Text: text}
 	if len(buttons) == 0 {

@@ -58,7 +58,8 @@ func (c *Channel) compose(m chat.Message) (*letter, error) {
 			kind = "application/octet-stream"
 		}
 		out.AttachReadSeeker(name, bytes.NewReader(data), func(f *gomail.File) {
-			// The library's own fields have the name in encoded words, which RFC 2047 forbids there.
+			// The library would write the name in encoded words; RFC 2047 forbids them in these
+			// fields.
 			f.Header.Set("Content-Type", mime.FormatMediaType(kind, map[string]string{"name": name}))
 			f.Header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 		})

@@ -94,7 +94,7 @@ func (c *Channel) pull(
 		if err := deliver(formatCursor(box.UIDValidity, last), nil); err != nil {
 			return err
 		}
-	case validity != box.UIDValidity: // the numbers are new: what was delivered is recognized by its ID
+	case validity != box.UIDValidity: // the numbers are new: delivered mails are recognized by their IDs
 		last = 0
 		criteria.Since = c.a.Time().Add(-lookBack)
 	}
@@ -126,8 +126,8 @@ func (c *Channel) pull(
 	}
 }
 
-// waitForMail returns when something may have arrived. If something has just been found, it
-// waits less: some servers do not report what arrives between a search and IDLE.
+// waitForMail returns when a mail may have arrived. After a recent mail it waits less: some
+// servers do not report a mail that arrives between a search and IDLE.
 func (c *Channel) waitForMail(ctx context.Context, client *mailbox, changed <-chan struct{}, recent bool) error {
 	after := c.poll
 	if client.begin().Caps().Has(imap.CapIdle) {

@@ -58,15 +58,15 @@ func (c *Channel) incoming(
 		a := chat.Attachment{Name: chat.CleanName(f.Name, maxName), MIME: chat.CleanName(f.Type, maxName), Size: f.Size,
 			ID: place + ":" + strconv.Itoa(i+1)}
 		if !whole && i == len(l.Files)-1 {
-			a.Size = 0 // it may be longer than what was read of it
+			a.Size = 0 // it may be longer than the part that was read
 		}
 		in.Files = append(in.Files, a)
 	}
 	return in, true
 }
 
-// sender returns the address, in lower case, and the name of the sender. There is no
-// address if the mail names several senders, of which a server may have checked another one.
+// sender returns the address, in lower case, and the name of the sender. A mail with several
+// senders has no address: a server may have verified a different sender.
 func sender(header textproto.MIMEHeader) (address, name string) {
 	fields := header["From"]
 	if len(fields) != 1 {

@@ -70,9 +70,10 @@ type Channel struct {
 	patience   time.Duration                                    // with a server that does not respond
 }
 
-// New returns a Channel. It connects to nothing yet. Servers are smtps://mail.example.org, smtp://mail.example.org:587
-// for STARTTLS, imaps://mail.example.org, or a host with or without a port. The name with which the operator's server
-// begins the fields Authentication-Results that it adds is Verifier; without it no sender is verified.
+// New returns a Channel. It connects to nothing yet. Servers are smtps://mail.example.org,
+// smtp://mail.example.org:587 for STARTTLS, imaps://mail.example.org, or a host with or without a port. Verifier is
+// the name of the operator's server at the beginning of its Authentication-Results fields; without it no sender is
+// verified.
 func New(a chat.Account) (*Channel, error) {
 	from, err := parseAddress(a.Values["from"])
 	if err != nil {
@@ -200,7 +201,8 @@ func (c *Channel) unreachable(to server, err error) *chat.Error {
 	return e
 }
 
-// unencrypted returns the error for a server to which no password and no mail is sent.
+// unencrypted returns the error for a server without encryption. It gets no password and no
+// mail.
 func unencrypted(to server) *chat.Error {
 	return &chat.Error{Kind: chat.Denied, Text: to.host +
 		" offers no encryption, which only servers on this machine may do"}

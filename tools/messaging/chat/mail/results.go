@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// isVerified reports whether the operator's server has verified that a mail is from a
-// domain. Only the topmost field counts: each server writes above what it has received,
-// and removes fields with its own name.
+// isVerified reports whether the operator's server has verified that a mail is from a domain.
+// Only the topmost field counts: each server adds its field at the top, and removes other
+// fields with its own name.
 func isVerified(header textproto.MIMEHeader, server, domain string) bool {
 	fields := header["Authentication-Results"]
 	if server == "" || domain == "" || len(fields) == 0 {
@@ -139,7 +139,7 @@ func tokenize(field string) (tokens []string, ok bool) {
 	return tokens, true
 }
 
-// skipComment returns the position after a comment, which may have comments in it, or -1.
+// skipComment returns the position after a comment, or -1. Comments may nest.
 func skipComment(field string, i int) int {
 	for depth := 0; i < len(field); i++ {
 		switch field[i] {

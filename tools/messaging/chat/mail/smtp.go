@@ -17,7 +17,8 @@ import (
 
 const (
 	sendTime = 10 * time.Minute
-	// busyTime is for servers that say "later": those that greylist want five minutes.
+	// busyTime is the wait after a temporary error: servers with greylisting ask for five
+	// minutes.
 	busyTime = 5 * time.Minute
 )
 
@@ -58,7 +59,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	return chat.Sent{Ref: chat.Ref{Chat: l.to.Address, Thread: l.thread, ID: l.id}, Notes: l.notes}, nil
 }
 
-// openSMTP connects and signs in. The caller calls done, which closes the connection.
+// openSMTP connects and signs in. The caller calls done to close the connection.
 func (c *Channel) openSMTP(ctx context.Context) (client *smtp.Client, done func(), err error) {
 	conn, local, err := c.connect(ctx, c.smtp)
 	if err != nil {

@@ -1,12 +1,11 @@
 // Package markup reads the Markdown that models write in messages, renders it in the
 // markup of services of chats, and splits it into parts that fit into one message each.
 //
-// goldmark parses, with the tables, tasks and links of GitHub. Three rules are ours,
-// because a message is not a page: line breaks count, HTML is text, and a * between two
-// letters or digits is no emphasis, which many services do not show within words. Two
-// wrappers bound goldmark's time, which grows with the square of the depth of quotes and
-// of the number of brackets: 60 kB of "> " took 2.5 s, and take 10 ms.
-// Any text is valid, and time and depth are bounded.
+// goldmark parses, with the tables, tasks and links of GitHub. Three rules are ours, because a
+// message is not a page: line breaks count, HTML is text, and a * between two letters or digits
+// is no emphasis, since many services show none within words. Two wrappers bound goldmark's
+// time: it grows with the square of the depth of quotes and of the number of brackets: 60 kB of
+// "> " took 2.5 s, and take 10 ms. Any text is valid, and time and depth are bounded.
 //
 // Begin with [Style] and [Split].
 package markup
@@ -32,11 +31,11 @@ const (
 	Strike
 )
 
-// maxDepth is how deep quotes, lists and emphasis nest. What is deeper is text.
+// maxDepth is the maximum depth of nested quotes, lists and emphasis. Deeper levels are text.
 const maxDepth = 8
 
-// A Style is the markup of a service. Functions get what is within them in that markup; a
-// nil one leaves it as it is.
+// A Style is the markup of a service. Each function gets its content, already in that markup; a
+// nil function leaves it as it is.
 type Style struct {
 	Text func(text string) string // escapes
 	Code func(code string) string // escapes, too
@@ -82,7 +81,7 @@ type writer struct {
 	source []byte
 }
 
-// blocks returns the children of a node, which are blocks.
+// blocks returns the children of a node. They are blocks.
 func (w writer) blocks(parent ast.Node) string {
 	var b strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -168,7 +167,7 @@ func (w writer) list(list *ast.List) string {
 	return strings.Join(items, "\n")
 }
 
-// spans returns the children of a node, which are parts of lines.
+// spans returns the children of a node. They are parts of lines.
 func (w writer) spans(parent ast.Node, depth int) string {
 	var b strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {

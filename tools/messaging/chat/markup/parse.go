@@ -65,7 +65,7 @@ func clean(markdown string) string {
 
 // lineOf returns where the first line of a block begins in the source.
 func lineOf(n ast.Node, source []byte) int {
-	if n.Kind() == table.KindTable { // its own position is that of the paragraph before it
+	if n.Kind() == table.KindTable { // its own position is the position of the paragraph before it
 		n = n.FirstChild()
 	}
 	return bytes.LastIndexByte(source[:max(n.Pos(), 0)], '\n') + 1

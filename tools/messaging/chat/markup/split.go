@@ -11,13 +11,12 @@ import (
 	extension "github.com/yuin/goldmark/extension/ast"
 )
 
-// Split returns the parts of a document, each of which fits: Markdown, too, and as few as
-// is possible without cutting blocks that fit. A fence is cut between its lines, and each
-// part of it is a fence; a table is cut between rows, and each part has the header. Items
-// of lists and paragraphs are cut between sentences or words, emphasis is continued in the
-// next part, and links and code within lines are cut only if they do not fit.
-// fits is called with a possible part. If it refuses even a single character, such parts
-// are returned nevertheless.
+// Split returns a document in parts that fit. The parts are Markdown, too, and as few as
+// possible without cutting blocks that fit. A fence is cut between its lines, and each part of
+// it is a fence; a table is cut between rows, and each part has the header. Items of lists and
+// paragraphs are cut between sentences or words, emphasis is continued in the next part, and
+// links and code within lines are cut only if they do not fit. fits is called with a possible
+// part. If it refuses even a single character, such parts are returned nevertheless.
 func Split(markdown string, fits func(part string) bool) []string {
 	return split(clean(markdown), 0, fits)
 }
@@ -97,7 +96,7 @@ func split(source string, depth int, fits func(string) bool) (parts []string) {
 		case n == 0:
 			n = 1 // it fits nowhere
 		case n > 1 && n < len(units) && units[n-1].node != nil && units[n-1].node.Kind() == ast.KindHeading:
-			n-- // a heading stays with what it is above
+			n-- // a heading stays with the block below it
 		}
 		if part := strings.Trim(join(units[:n]), "\n"); !isBlank(part) {
 			parts = append(parts, part)
@@ -198,8 +197,8 @@ func dedent(rows []string, n int) []string {
 	return out
 }
 
-// A span is a part of a line with markup: its bytes, and those of what is within it. An
-// atomic one is never cut.
+// A span is a part of a line with markup: its position, and the position of its content. An
+// atomic span is never cut.
 type span struct {
 	from, inner, innerEnd, to int
 	atomic                    bool
@@ -241,7 +240,7 @@ func spansOf(text string) (spans []span) {
 
 // from returns where a part of a line begins.
 func from(n ast.Node) int {
-	if e, ok := n.(*ast.Emphasis); ok { // its own position may be that of a longer run
+	if e, ok := n.(*ast.Emphasis); ok { // its own position may be the position of a longer run
 		return from(e.FirstChild()) - e.Level
 	}
 	return n.Pos()

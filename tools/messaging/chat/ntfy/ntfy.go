@@ -1,5 +1,5 @@
-// Package ntfy sends notifications over ntfy.sh or a server like it. A chat is a topic.
-// It receives nothing: who writes to a topic cannot be known.
+// Package ntfy sends notifications over ntfy.sh or a server like it. A chat is a topic. It
+// receives nothing: the writers of a topic are unknown.
 //
 // Begin with [New].
 package ntfy

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/webhook"
 )
 
-// All returns the services, in the order in which users read about them.
+// All returns the services, in the order of the documentation.
 func All() []chat.Service {
 	return []chat.Service{
 		telegram.Service(), slack.Service(), discord.Service(), line.Service(), lark.Service(), mail.Service(),

@@ -215,7 +215,7 @@ func command(form url.Values, now time.Time) []chat.Incoming {
 	}}
 }
 
-// Acknowledge shows a text to the person who has pressed a button.
+// Acknowledge implements [chat.Acknowledger].
 func (c *Channel) Acknowledge(ctx context.Context, in chat.Incoming, words string) error {
 	if words == "" || in.Token == "" {
 		return nil
@@ -252,8 +252,8 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 	return c.api.Fetch(ctx, wire.Call{Path: target}, limit, into)
 }
 
-// Pull receives over Socket Mode. There is no cursor: Slack repeats what is not acknowledged
-// a few times within an hour.
+// Pull receives over Socket Mode. There is no cursor: within an hour Slack repeats
+// unacknowledged events a few times.
 func (c *Channel) Pull(ctx context.Context, _ string, deliver func(string, []chat.Incoming) error) error {
 	if c.a.Secrets["app_token"] == nil {
 		return &chat.Error{Kind: chat.Denied, Text: "Socket Mode needs the app token, xapp-..."}

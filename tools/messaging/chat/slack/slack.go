@@ -1,10 +1,10 @@
 // Package slack is an app in a workspace of Slack, by the Web API, the Events API and
 // Socket Mode. See https://docs.slack.dev/reference.
 //
-// It does without github.com/slack-go/slack v0.35.0: the library writes the token into the body of each request, where
-// package api cannot set it; the token would be in the library's memory and requests. It costs 2.15 MB with a second
-// library of WebSockets, and would replace about 60 lines here, the types of events and answers. The kinds of Slack's
-// errors, the hosts that may be asked, and the cleaning of what arrives would remain.
+// It does without github.com/slack-go/slack v0.35.0: the library writes the token into the body of each request,
+// where package api cannot set it; the token would be in the library's memory and requests. It costs 2.15 MB with a
+// second library of WebSockets, and would replace about 60 lines here, the types of events and answers. The kinds of
+// Slack's errors, the list of permitted hosts, and the cleaning of messages would remain.
 //
 // Begin with [New].
 package slack
@@ -125,7 +125,7 @@ func (c *Channel) call(ctx context.Context, method string, safe bool, fields map
 func (c *Channel) request(ctx context.Context, client *wire.Client, call wire.Call, into any) error {
 	call.Check = func(body []byte) bool {
 		var a answer
-		return json.Unmarshal(body, &a) != nil || a.OK // what is not JSON is not a refusal
+		return json.Unmarshal(body, &a) != nil || a.OK // a body that is not JSON is not a refusal
 	}
 	return client.JSON(ctx, call, into)
 }
@@ -271,7 +271,7 @@ func (c *Channel) upload(ctx context.Context, m chat.Message, thread string) (at
 		&answer{})
 }
 
-// direct returns the conversation with a person, which files need, or another one as it is.
+// direct returns the conversation with a person, for a file, or any other chat as it is.
 func (c *Channel) direct(ctx context.Context, id string) (chat.Ref, error) {
 	if !strings.HasPrefix(id, "U") && !strings.HasPrefix(id, "W") {
 		return chat.Ref{Chat: id}, nil

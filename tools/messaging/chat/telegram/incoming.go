@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	pollTime   = 50 * time.Second // in which Telegram waits for something to arrive
+	pollTime   = 50 * time.Second // the time that Telegram waits for an update
 	maxUpdates = 50
 	maxName    = 200    // bytes of names from outside
 	maxWords   = 32_000 // bytes of texts from outside; Telegram has at most 4096 characters
@@ -46,7 +46,7 @@ func (c *Channel) Pull(ctx context.Context, cursor string, deliver func(string, 
 		for _, one := range updates {
 			var u update
 			if err := json.Unmarshal(one, &u); err != nil {
-				var id struct { // what cannot be read must not stop what comes after it
+				var id struct { // an unreadable update must not block the next ones
 					ID int64 `json:"update_id"`
 				}
 				if json.Unmarshal(one, &id) == nil {

@@ -4,10 +4,10 @@
 // The token of a bot is part of the path of all requests. It is added when a request is
 // sent, so that it is in no URL that an error could show.
 //
-// It does without github.com/go-telegram/bot v1.19.0 (0.2 MB): that fetches updates only in a
-// loop of its own, which acknowledges an update before its handler has run, so that a crash
-// loses it; it drops the status and Retry-After of responses that are not JSON; and each of
-// the five methods for files has its own struct with the same nine fields.
+// It does without github.com/go-telegram/bot v1.19.0 (0.2 MB): the library fetches updates only
+// in a loop of its own, and acknowledges an update before its handler has run, so that a crash
+// loses it; it drops the status and Retry-After of responses that are not JSON; and each of the
+// five methods for files has its own struct with the same nine fields.
 //
 // Begin with [New].
 package telegram
@@ -200,7 +200,8 @@ func (c *Channel) Check(ctx context.Context) (string, error) {
 	return "@" + me.Username, err
 }
 
-// Send sends a message. What the chat does not take is sent in a simpler form, with a note.
+// Send sends a message. If the chat does not take its form, Send uses a simpler form and adds a
+// note.
 func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	s := &sending{Message: m, channel: c}
 	if m.File != nil {
@@ -404,7 +405,7 @@ func (c *Channel) Delete(ctx context.Context, at chat.Ref) error {
 	return err
 }
 
-// React sets or removes the reaction of the bot, which has one for each message.
+// React sets or removes the reaction of the bot. The bot has one reaction for each message.
 func (c *Channel) React(ctx context.Context, at chat.Ref, emoji string, remove bool) error {
 	id, err := messageID(at)
 	if err != nil {
@@ -423,7 +424,7 @@ func (c *Channel) React(ctx context.Context, at chat.Ref, emoji string, remove b
 		map[string]any{"chat_id": at.Chat, "message_id": id, "reaction": list}, nil)
 }
 
-// bare returns an emoji without the mark that it is shown in color, which is often left out.
+// bare returns an emoji without its color mark: the mark is often left out.
 func bare(emoji string) string { return strings.ReplaceAll(emoji, "\ufe0f", "") }
 
 // reactions returns the emoji that bots may react with.

@@ -238,7 +238,7 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 	}}, chat.Response{Body: []byte(`{"ok":true}`)}, nil
 }
 
-// isSigned reports whether one of the signatures, which blanks separate, is valid.
+// isSigned reports whether one of the signatures, separated by blanks, is valid.
 func isSigned(secret, id, at, signatures string, body []byte) bool {
 	if id == "" || len(id) > maxName || len(signatures) > 1000 {
 		return false

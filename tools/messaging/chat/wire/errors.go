@@ -33,7 +33,7 @@ func (c *Client) failed(ctx context.Context, call Call, err error) *chat.Error {
 	return out
 }
 
-// doubt returns the kind of errors after which the call may have had its effect.
+// doubt returns the kind of errors that leave the effect of the call unknown.
 func (call Call) doubt() chat.Kind {
 	if call.Safe {
 		return chat.Down
@@ -64,7 +64,7 @@ func kindOf(status int) chat.Kind {
 		return chat.Denied
 	case status == http.StatusRequestTimeout, status == http.StatusInternalServerError,
 		status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return chat.Unknown // what has failed may have been behind the sending
+		return chat.Unknown // the failed server may be behind the one that sent the message
 	case status >= 500, status >= 300 && status < 400:
 		return chat.Down
 	}

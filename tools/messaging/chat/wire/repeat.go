@@ -15,9 +15,9 @@ const (
 	longestWait = time.Minute
 )
 
-// Repeat calls once again and again until ctx ends, and waits after errors of the service:
-// as long as it asks for, else longer after each error. It returns errors of kind Denied,
-// and those that are not a [*chat.Error]. wait may be nil.
+// Repeat calls once again and again until ctx ends, and waits after errors of the service: as
+// long as it asks for, else longer after each error. It returns errors of kind Denied, and
+// errors that are not a [*chat.Error]. wait may be nil.
 func Repeat(ctx context.Context, wait func(ctx context.Context, d time.Duration) error,
 	once func(ctx context.Context) error) error {
 	if wait == nil {

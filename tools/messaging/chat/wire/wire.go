@@ -1,9 +1,9 @@
-// Package wire sends requests to the APIs of services of chats, over package api. It sends each request once, and turns
-// what goes wrong into a [chat.Error], which says whether a message was sent, was not, or may have been. It also
-// compares the signatures of requests that services send.
+// Package wire sends requests to the APIs of services of chats, over package api. It sends each request once, and
+// turns failures into a [chat.Error]: it says whether a message was sent, was not, or may have been. It also compares
+// the signatures of requests that services send.
 //
-// It knows no service. The packages beside it, one for each service, say how the credential is attached and what the
-// service's errors mean.
+// It knows no service. The packages beside it, one for each service, attach the credential and interpret the
+// service's errors.
 //
 // Begin with [New].
 package wire
@@ -68,7 +68,7 @@ const (
 	maxClosed = 1000
 )
 
-// route returns the name of what a service counts requests of: a method at a chat.
+// route returns the name by which a service counts requests: a method at a chat.
 func (call Call) route() string {
 	parts := strings.SplitN(strings.Trim(call.Path, "/"), "/", 4)
 	return call.Method + " " + strings.Join(parts[:min(len(parts), 3)], "/")
@@ -95,7 +95,7 @@ func (c *Client) enter(ctx context.Context, call Call) error {
 	}
 }
 
-// heed notes what a response says about further requests.
+// heed notes the rate limit in a response.
 func (c *Client) heed(call Call, header http.Header) {
 	if c.o.Exhausted == nil {
 		return
@@ -134,7 +134,7 @@ func New(o Options) (*Client, error) {
 // A Call is a request to the API.
 type Call struct {
 	Method string // "" is POST
-	Path   string // below the base, or a whole URL of the service, which the caller has checked
+	Path   string // below the base, or a whole URL of the service, checked by the caller
 	Query  url.Values
 	Header http.Header
 	Body   any // becomes JSON; *outbound.Form, url.Values and []byte are sent as such; nil is none
@@ -200,7 +200,7 @@ func (c *Client) Fetch(ctx context.Context, call Call, limit int64, into io.Writ
 	return nil
 }
 
-// A writer marks its own errors, which are not those of the service.
+// A writer marks its own errors, to distinguish them from errors of the service.
 type writer struct{ io.Writer }
 
 type writeError struct{ error }
@@ -234,7 +234,7 @@ func (c *Client) request(call Call) api.Call {
 		Timeout: call.Timeout, MaxBytes: call.Max}
 }
 
-// Owns reports whether a URL, which a service has named, is the service's. See [api.Transport.Owns].
+// Owns reports whether a URL from a service is the service's. See [api.Transport.Owns].
 func (c *Client) Owns(target string) bool { return c.api.Owns(target) }
 
 // ReadFile returns the content of a file that is sent, of at most max bytes.
@@ -289,7 +289,8 @@ func Signed(key string, sum []byte, parts ...string) bool {
 	return key != "" && hmac.Equal(sum, mac.Sum(nil))
 }
 
-// Window is the age, and the earliness, at which incoming requests are refused.
+// Window is the largest difference between the time of an incoming request and now. Other
+// requests are refused.
 const Window = 5 * time.Minute
 
 // Fresh returns the time of a request, from its seconds since 1970, and an error unless the request is new.

@@ -107,12 +107,12 @@ func vmRead(string) error {
 	return err
 }
 
-// killAgent holds when the agent lives on, which cannot be told here. Those
-// signals that Go programs die of even so end the sandbox, and only that.
+// killAgent sends signals to the agent. It holds if the agent lives on; this program cannot see
+// that. Some signals end a Go program in any case: they end the sandbox, and nothing else.
 func killAgent(string) error {
 	for s := unix.Signal(1); s < 65; s++ {
 		switch s {
-		case unix.SIGTERM, unix.SIGINT, unix.SIGHUP: // which it is asked to end with
+		case unix.SIGTERM, unix.SIGINT, unix.SIGHUP: // the signals that ask the agent to end
 		case unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS, unix.SIGSTKFLT:
 		default:
 			_ = unix.Kill(1, s)

@@ -1,5 +1,5 @@
-// The first process of the containers of the tests: what the program itself
-// does there, and nothing else.
+// This program is the first process of containers in tests. It does the same there as
+// mcp-tools, and nothing else.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package socket is the client of WebSockets that carry JSON, such as those over which
-// services of chats send what arrives. It connects through a dialer that checks addresses,
-// and bounds what it reads.
+// Package socket is the client of WebSockets that carry JSON. Chat services send messages over
+// them. It connects through a dialer that checks addresses, and bounds what it reads.
 //
 // Begin with [Open].
 package socket
@@ -33,8 +32,8 @@ type Conn struct {
 	done chan struct{} // closed when nothing checks the connection anymore
 }
 
-// Open connects to a URL that begins with wss, or https. Its errors do not have the URL,
-// which may contain a ticket, and are of type [*chat.Error] and kind Down.
+// Open connects to a URL that begins with wss, or https. Its errors are of type [*chat.Error]
+// and kind Down, and do not have the URL: it may contain a ticket.
 func Open(ctx context.Context, name, target string, a chat.Account) (*Conn, error) {
 	return open(ctx, name, target, a, pingEvery, openTime)
 }
@@ -118,5 +117,5 @@ func (c *Conn) Close() {
 // Break ends the connection without waiting, so that reading from it ends.
 func (c *Conn) Break() { _ = c.ws.CloseNow() }
 
-// Code returns the code with which the other side has closed the connection, or -1.
+// Code returns the close code of the other side, or -1.
 func Code(err error) int { return int(websocket.CloseStatus(err)) }

@@ -1,5 +1,5 @@
-// Package wiretest is a service of chats for tests: it expects requests in an order,
-// compares them field by field, and answers what the service's documentation says.
+// Package wiretest is a service of chats for tests: it expects requests in an order, compares
+// them field by field, and answers as the service's documentation says.
 //
 // Begin with [New].
 package wiretest
@@ -114,7 +114,7 @@ func New(t testing.TB, hosts ...string) *Service {
 	return s
 }
 
-// Expect adds exchanges to those that are expected.
+// Expect adds to the expected exchanges.
 func (s *Service) Expect(list ...Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
