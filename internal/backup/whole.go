@@ -94,6 +94,7 @@ func (p Places) parts() []part {
 		{"vault", "the vault", p.Vault},
 		{"files", "the history of files and the private files of callers", filepath.Join(p.Data, "files")},
 		{"results", "long results of earlier versions", filepath.Join(p.Data, "results")},
+		{"profiles", "the profiles of browsers", filepath.Join(p.Data, "profiles")},
 		{"config.yaml", "the settings", p.Settings},
 		{"tools.d", "custom tools", filepath.Join(beside, "tools.d")},
 		{"plugins", "plugins", filepath.Join(beside, "plugins")},

@@ -1,5 +1,5 @@
-// Package browser controls Chromium for agents. Each conversation of each caller has
-// a browser with its own profile, which is deleted when the browser is closed.
+// Package browser controls Chromium for agents. Each conversation of each caller has a browser with a user data directory of
+// its own, which is deleted when the browser is closed. The logins of a browser with a profile are kept before, see profile.go.
 //
 // The package knows the DevTools protocol, how to start Chromium in isolation, and how to show a page as text to a
 // model. It does not decide about hosts: a browser can connect only to a proxy that the caller of the package supplies.
@@ -11,7 +11,7 @@
 // too long, or missing.
 //
 // Begin with [New] and [Browsers.Do]. start.go starts a browser, session.go is one browser,
-// tab.go one page, outline.go converts a page to text, actions.go and input.go execute requests.
+// tab.go one page, profile.go what is kept, outline.go converts a page to text, actions.go and input.go execute requests.
 package browser
 
 import (
@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser/profiles"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -54,6 +55,10 @@ type Options struct {
 	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
 	Own   Own   // nil: there are no pages of the callers' own
 	Files Files // receive downloads; nil: downloads are refused
+	// Profiles keep logins for the next browser. nil: none are kept.
+	Profiles *profiles.Profiles
+	// Mask has values masked in all results, in place of those that it had under the same name. nil: they are not.
+	Mask func(name string, values ...string) error
 
 	Sessions    int           // maximum at the same time; default 8
 	PerCaller   int           // maximum sessions of one caller; default 3
@@ -170,6 +175,9 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 		if err != nil {
 			return View{}, err
 		}
+		if own && req.Profile != "" {
+			return View{}, tool.Errorf(tool.Invalid, "pages of your own have no profile").Try("omit profile")
+		}
 		if req.Tab != "new" && own != isOwnTab(req.Tab) {
 			req.Tab = ""
 		}
@@ -189,14 +197,17 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 
 // doIn executes a request in the browser of an owner.
 func (b *Browsers) doIn(ctx context.Context, who owner, req Request) (View, error) {
-	s, err := b.session(ctx, who, req.Action == Open)
+	s, err := b.session(ctx, who, req)
 	if err != nil {
 		return View{}, err
 	}
 	defer s.unlock()
 	view, err := s.do(ctx, req)
 	if err != nil {
-		return View{}, s.explain(ctx, req, err)
+		err = s.explain(ctx, req, err)
+	}
+	if view, err = s.afterRequest(ctx, view, err); err != nil {
+		return View{}, err
 	}
 	view.Own = who.own
 	if req.Seen && req.Action.shows() && ctx.Err() == nil {
@@ -272,9 +283,10 @@ func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 
 // session returns the browser of an owner, locked for the caller. The caller has to
 // unlock it.
-func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session, error) {
+func (b *Browsers) session(ctx context.Context, who owner, req Request) (*session, error) {
+	start := req.Action == Open
 	for {
-		s, isNew, err := b.findOrAdd(who, start)
+		s, isNew, err := b.findOrAdd(ctx, who, req)
 		if err != nil {
 			return nil, err
 		}
@@ -292,6 +304,10 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 		if err := s.lock(ctx); err != nil {
 			return nil, err
 		}
+		if s.alive() && req.Profile != "" && req.Profile != s.profileName {
+			s.unlock()
+			return nil, s.otherProfile(req.Profile)
+		}
 		if s.alive() {
 			return s, nil
 		}
@@ -306,7 +322,7 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 
 // findOrAdd returns the session of an owner, or adds one that is not started. A new one is locked for the caller, so
 // that no other request takes it for one that has ended.
-func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err error) {
+func (b *Browsers) findOrAdd(ctx context.Context, who owner, req Request) (s *session, isNew bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -315,13 +331,13 @@ func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err
 	if s := b.sessions[who]; s != nil {
 		return s, false, nil
 	}
-	if !start {
+	if req.Action != Open {
 		return nil, false, noPage()
 	}
 	if err := b.makeRoom(who); err != nil {
 		return nil, false, err
 	}
-	s = newSession(b.o, who)
+	s = newSession(b.o, who, tool.CallerFrom(ctx), req.Profile)
 	s.inUse <- struct{}{}
 	s.idleTimer = time.AfterFunc(b.o.Idle, func() { b.closeIdle(s) })
 	b.sessions[who] = s

@@ -43,6 +43,7 @@ type Request struct {
 	Action    Action
 	Tab       string // t1; "" is the current one
 	URL       string
+	Profile   string // with Open: whose logins a new browser has; "" is none
 	Ref       string // e1 from a snapshot, or a CSS selector
 	Text      string
 	TextGone  string // text that has to disappear

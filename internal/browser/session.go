@@ -24,12 +24,16 @@ const (
 
 // A session is the browser of one owner.
 type session struct {
-	o         Options
-	owner     owner
-	inUse     chan struct{} // holds one element while a request is executed
-	idleTimer *time.Timer   // closes the session
-	usedAt    atomic.Int64  // time of the last unlock
-	ended     chan struct{} // closed when the browser has ended and its files are deleted
+	o     Options
+	owner owner
+	who   tool.Caller // of the request that began it
+	// profileName names the profile of the session, "" for none.
+	profileName string
+	profile     *profile      // nil before the start, and without a profile
+	inUse       chan struct{} // holds one element while a request is executed
+	idleTimer   *time.Timer   // closes the session
+	usedAt      atomic.Int64  // time of the last unlock
+	ended       chan struct{} // closed when the browser has ended and its files are deleted
 
 	startStop  sync.Mutex // held while the browser is started or closed
 	closed     bool
@@ -55,9 +59,9 @@ type session struct {
 	refusals refusals
 }
 
-func newSession(o Options, who owner) *session {
+func newSession(o Options, who owner, caller tool.Caller, profile string) *session {
 	s := &session{
-		o: o, owner: who, inUse: make(chan struct{}, 1), ended: make(chan struct{}), change: make(chan struct{}),
+		o: o, owner: who, who: caller, profileName: profile, inUse: make(chan struct{}, 1), ended: make(chan struct{}), change: make(chan struct{}),
 		targets: make(map[target.SessionID]*pageTarget), elements: newElements(),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -100,8 +104,11 @@ func (s *session) alive() bool {
 }
 
 func (s *session) endedError() error {
-	return tool.Errorf(tool.Unavailable,
-		"the browser has ended or was closed").Try("open the page again; logins are lost")
+	next := "open the page again; logins are lost"
+	if s.profileName != "" {
+		next = fmt.Sprintf("open the page again with the profile %q, which has its logins", s.profileName)
+	}
+	return tool.Errorf(tool.Unavailable, "the browser has ended or was closed").Try("%s", next)
 }
 
 // start starts the browser and waits until it has a page.
@@ -131,11 +138,14 @@ func (s *session) launch(ctx context.Context, home string) error {
 	if s.owner.own {
 		open = s.o.Own.Proxy
 	}
+	if err := s.takeProfile(ctx); err != nil {
+		return err
+	}
 	proxy, err := open(ctx, s.refused)
 	if err != nil {
 		return err
 	}
-	if s.program, err = startChromium(ctx, s.o, home); err != nil {
+	if s.program, err = startChromium(ctx, s.o, home, s.profile.restore); err != nil {
 		return err
 	}
 	serve(s.ctx, proxy, s.program.proxy, &s.goroutines)
@@ -157,7 +167,11 @@ func (s *session) setUp(ctx context.Context) error {
 	if err := run(ctx, whole, target.SetAutoAttach, attach("page")); err != nil {
 		return err
 	}
-	return s.waitUntil(ctx, func() bool { return s.current != nil && s.current.ready })
+	if err := s.waitUntil(ctx, func() bool { return s.current != nil && s.current.ready }); err != nil || s.profile == nil {
+		return err
+	}
+	s.goroutines.Go(s.keepSaving)
+	return s.restoreCookies(ctx)
 }
 
 // attach returns parameters that make the browser attach to new targets of some types, and
@@ -178,10 +192,10 @@ func (s *session) close() error {
 		return nil
 	}
 	s.closed = true
+	err := s.keepProfile()
 	s.stop()
-	var err error
 	if s.program != nil {
-		err = s.program.close()
+		err = errors.Join(err, s.program.close())
 	}
 	s.goroutines.Wait()
 	close(s.ended)

@@ -43,8 +43,10 @@ const noSandbox = "--no-sandbox"
 // with more crashes.
 const pipes = `ulimit -d "$1" 2>/dev/null || :; shift; exec "$@" 3<&0 4>&1 </dev/null >&2`
 
-// startChromium starts Chromium with new directories in home. ctx bounds the start only.
-func startChromium(ctx context.Context, o Options, home string) (*chromium, error) {
+// startChromium starts Chromium with new directories in home, which prepare fills. ctx bounds the start only.
+func startChromium(
+	ctx context.Context, o Options, home string, prepare func(context.Context, *directories) error,
+) (*chromium, error) {
 	path, err := findExecutable(o.Path)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,10 @@ func startChromium(ctx context.Context, o Options, home string) (*chromium, erro
 	if c.dirs, err = newDirectories(home); err != nil {
 		return nil, fmt.Errorf("creating the directories of the browser: %w", err)
 	}
-	if err := c.launch(ctx, o, tier, path); err != nil {
+	if err = prepare(ctx, c.dirs); err == nil {
+		err = c.launch(ctx, o, tier, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.dirs.remove())
 	}
 	return c, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/browser/profiles"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/view"
 )
@@ -31,6 +32,7 @@ type actionArgs struct {
 	URL      string `json:"url,omitempty" jsonschema:"URL to open, such as localhost:3000 of a server of exec, or file such as page.html" maxlen:"8192" alias:"target_url"`
 	Ref      string `json:"ref,omitempty" jsonschema:"ref such as e5, or CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
 	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; role and label to find; key; direction; JavaScript; ref to drag to; file to upload; size such as 1280x800; answer to the next dialog: accept, dismiss or a text" alias:"fn,script,expression,code,function,value,fill_value,end_ref,target_ref,path,prompt_text,name"`
+	Profile  string `json:"profile,omitempty" jsonschema:"with open: name of a profile, which keeps logins for later conversations" maxlen:"64" alias:"user_profile,profile_name"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"press Enter after typing"`
 	Tab      string `json:"tab,omitempty" jsonschema:"tab such as t2, or new" maxlen:"64" alias:"target_id,tab_id,page_id"`
 	FullPage bool   `json:"full_page,omitempty" jsonschema:"screenshot the whole page"`
@@ -115,7 +117,7 @@ func (a browserArgs) request() (browser.Request, error) {
 	if r := a.Request; r != nil {
 		args = *r
 		args.Tab = cmp.Or(r.Tab, a.Tab)
-		args.MaxChars = cmp.Or(r.MaxChars, a.MaxChars)
+		args.MaxChars, args.Profile = cmp.Or(r.MaxChars, a.MaxChars), cmp.Or(r.Profile, a.Profile)
 		if args.Action == "" && args.Kind == "" {
 			args.Action, args.Kind = a.Action, a.Kind
 		}
@@ -125,7 +127,7 @@ func (a browserArgs) request() (browser.Request, error) {
 		return browser.Request{}, err
 	}
 	req := browser.Request{
-		Action: action, Tab: args.Tab, URL: args.URL, Ref: strings.TrimPrefix(strings.TrimSpace(args.Ref), "@"),
+		Action: action, Tab: args.Tab, URL: args.URL, Profile: args.Profile, Ref: strings.TrimPrefix(strings.TrimSpace(args.Ref), "@"),
 		Text: args.Text, TextGone: args.Gone, Key: args.Key, Values: args.Values, Direction: args.Direction,
 		Button: args.Button,
 		Double: args.Double, Submit: args.Submit, FullPage: args.FullPage, Millis: args.Millis, MaxChars: args.MaxChars,
@@ -163,6 +165,10 @@ func checkRequest(a browser.Request) error {
 			Try("omit it for the default")
 	case a.Action == browser.Open && a.URL == "":
 		return missing("url")
+	case a.Profile != "" && a.Action != browser.Open:
+		return tool.Errorf(tool.Invalid, "profile is for the action open").Try("omit it; the browser keeps the profile that it was opened with")
+	case a.Profile != "":
+		return profiles.CheckName(a.Profile)
 	case a.Ref == "" && (a.Action == browser.Click || a.Action == browser.Hover || a.Action == browser.Type ||
 		a.Action == browser.Select || a.Action == browser.Drag || a.Action == browser.Upload):
 		return missing("ref, such as e5 from a snapshot")
@@ -200,6 +206,10 @@ func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error
 		plan.Risk, plan.Why = tool.Reads, ""
 	case browser.PDF:
 		plan.Why = "saves a file"
+	case browser.Open:
+		if req.Profile != "" {
+			plan.Why = fmt.Sprintf("the page sees the logins of the profile %s", req.Profile)
+		}
 	case browser.Upload:
 		plan.Risk, plan.Why = tool.Runs, "sends files of the workspace to the site"
 	case browser.Evaluate:

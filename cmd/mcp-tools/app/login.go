@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"log/slog"
 
 	"github.com/mcp-tools/mcp-tools/internal/version"
@@ -71,12 +70,7 @@ func (o onlyErrors) Enabled(ctx context.Context, level slog.Level) bool {
 type vaultSealer struct{ *vault.Vault }
 
 func (v vaultSealer) Seal(ctx context.Context, about string, plain []byte) (string, error) {
-	sealed, err := v.Vault.Seal(ctx, about, plain)
-	if errors.Is(err, vault.ErrNone) {
-		if err = v.Prepare(ctx); err == nil {
-			sealed, err = v.Vault.Seal(ctx, about, plain)
-		}
-	}
+	sealed, err := sealAlways(ctx, v.Vault, about, plain)
 	return base64.StdEncoding.EncodeToString(sealed), err
 }
 

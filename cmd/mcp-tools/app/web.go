@@ -2,10 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"net"
+	"path/filepath"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser/profiles"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/internal/version"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -20,6 +24,13 @@ func (a *App) openWeb(context.Context) (err error) {
 		Files: a.files, Documents: a.documents, Tiers: a.tiers, Data: a.data, Secret: a.fetchSecret, Mask: a.scrub.Set,
 		Fetch: func(s config.Secret) (string, error) { return s.Fetch(a.env.Sources(a.loaded.Config)) },
 		Scrub: a.scrub.Text, MayRun: a.mayRun, PageGate: a.network.PageGate, Log: a.log,
+		Profiles: &profiles.Profiles{
+			Dir: func() (string, error) { return filepath.Join(a.data, profiles.Dir), nil },
+			Seal: func(ctx context.Context, bound string, plain []byte) ([]byte, error) {
+				return sealAlways(ctx, a.vault, bound, plain)
+			},
+			Open: a.vault.Open,
+		},
 		Opened: a.hold(heldBrowser), Closed: a.release(heldBrowser),
 		Dial: func(ctx context.Context, port uint16) (net.Conn, error) { return a.commands.Dial(ctx, port) },
 	})
@@ -29,6 +40,17 @@ func (a *App) openWeb(context.Context) (err error) {
 	a.browsers = a.web.Browsers
 	a.onClose(a.web.Close)
 	return nil
+}
+
+// sealAlways encrypts with the vault, which gets a key if it has none.
+func sealAlways(ctx context.Context, v *vault.Vault, bound string, plain []byte) ([]byte, error) {
+	sealed, err := v.Seal(ctx, bound, plain)
+	if errors.Is(err, vault.ErrNone) {
+		if err = v.Prepare(ctx); err == nil {
+			sealed, err = v.Seal(ctx, bound, plain)
+		}
+	}
+	return sealed, err
 }
 
 // fetchSecret returns a function that reads a secret and has it masked.

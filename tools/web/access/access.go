@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/browser/profiles"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
@@ -90,6 +91,8 @@ func Check(s web.Settings) error {
 type Parts struct {
 	// Opened and Closed are told of browsers, see browser.Options.
 	Opened, Closed func(principal, name string)
+
+	Profiles *profiles.Profiles // nil: browsers keep no logins
 
 	Settings  web.Settings
 	Rules     func() *Rules // that are in force
@@ -213,6 +216,7 @@ func (a *Access) openBrowsers() (err error) {
 	a.Browsers, err = browser.New(browser.Options{
 		Tiers: a.Tiers, Path: c.Path, Files: web.WorkspaceFiles{Workspace: a.Files}, Insecure: c.Insecure,
 		Idle: browserIdle, MaxDownload: maxDownload, Log: a.Log, Opened: a.Opened, Closed: a.Closed,
+		Profiles: a.Profiles, Mask: a.Mask,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := a.reach(a.profile(ctx))
 			if err != nil {
