@@ -76,11 +76,12 @@ func (m *model) call(raw string, want ...string) {
 // TestEveryAction executes each action with each of its arguments, as a model calls the tool.
 func TestEveryAction(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, atShop(t))
+	kept := profilesIn(t, t.TempDir())
+	m := newModel(t, atShop(t, func(o *Options) { o.Profiles = kept }))
 	page := func(t *testing.T) {
 		m.t, m.fixture = t, m.in(t, m.user)
 		m.seen = ""
-		m.call(`{"action":"open","url":"`+shop+`/actions.html","max_chars":6000}`, `button "Pad"`)
+		m.call(`{"action":"open","url":"`+shop+`/actions.html","max_chars":6000,"profile":"work"}`, `button "Pad"`)
 	}
 	for _, part := range []struct {
 		name string

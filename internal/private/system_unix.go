@@ -47,6 +47,10 @@ func TryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
+// Unlock releases the lock of file at once. When the file is only closed, a child that another goroutine is just starting may
+// have it for a moment longer.
+func Unlock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_UN) }
+
 // SyncDir writes the names in dir to the disk.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)

@@ -49,5 +49,8 @@ func TryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
+// Unlock does nothing: closing the file releases its lock.
+func Unlock(*os.File) error { return nil }
+
 // SyncDir does nothing, because NTFS journals renames.
 func SyncDir(string) error { return nil }

@@ -265,8 +265,8 @@ func (h *Held) Release() {
 		if _, err := os.Lstat(h.path); errors.Is(err, fs.ErrNotExist) {
 			_ = os.Remove(h.lock.Name()) // else an empty file stays
 		}
-		_ = h.lock.Truncate(0) // else readHolder is not asked: the lock is free
-		_ = h.lock.Close()     // the system releases the lock in any case
+		// None of this can fail in a way that matters: the system releases the lock when the process ends.
+		_ = errors.Join(h.lock.Truncate(0), private.Unlock(h.lock), h.lock.Close())
 	})
 }
 
