@@ -69,7 +69,7 @@ func TestTheEndOfACallCanFail(t *testing.T) {
 				t.Errorf("done: %q", done)
 			}
 			done = nil
-			far, err := b.RunRemote(t.Context(), RemoteCall{Caller: who.Caller, Tool: "ending", Args: args, Risk: tool.Writes})
+			far, err := b.RunRemote(t.Context(), RemoteCall{Caller: who.Caller, Tool: "ending", Args: args, Risk: tool.Writes}, nil)
 			if err != nil {
 				far = tool.Failure(err)
 			}

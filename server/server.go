@@ -53,7 +53,10 @@ type Config struct {
 	// Elsewhere returns the plan of a call about something that another replica has; there is false for all others. nil:
 	// there are no other replicas.
 	Elsewhere func(ctx context.Context, call RemoteCall) (plan tool.Plan, there bool, err error)
-	Rows      SessionRows // sessions that replicas share; nil: they belong to this one
+	// TaskElsewhere answers a request about a task that another replica has; there is false for all others. nil: as Elsewhere.
+	TaskElsewhere func(ctx context.Context, task RemoteTask) (t tool.Task, there bool, err error)
+
+	Rows SessionRows // sessions that replicas share; nil: they belong to this one
 	// Lacks says what this server works without, for operators, such as the key of the vault; "" for nothing. nil: nothing.
 	Lacks     func() string
 	Results   ResultStore

@@ -152,13 +152,7 @@ func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt
 		Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Tasks: true, Grant: c.grant,
 	})
 	err = limited(ctx, c.now.Limits.Timeout, "it", func(ctx context.Context) error {
-		switch q.method {
-		case methodTasksUpdate:
-			return a.tool.Tasks.AnswerTask(ctx, id, q.answers)
-		case methodTasksCancel:
-			return a.tool.Tasks.CancelTask(ctx, id)
-		}
-		t, err = a.tool.Tasks.Task(ctx, id)
+		t, err = c.task(ctx, a.tool, q, id)
 		t.ID = q.id
 		return err
 	})

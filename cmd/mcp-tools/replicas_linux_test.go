@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
@@ -51,10 +54,12 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 		t.Errorf("the secrets on the other machine are %s", list)
 	}
 	var on []*wire
+	var bases []string
 	managed := "mcpt_" + strings.Repeat("managed7", 4)
 	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(managed)))
 	for _, dir := range dirs {
 		base := t.TempDir()
+		bases = append(bases, base)
 		file := settings("server: {internal: '" + freeAddress(t) + "'}\nscrub: {values: ['secret:deploy']}\n" +
 			"workspace: {managed: '" + base + "'}\nconnections: {tokens: {eve: {hash: " + hash + ", profiles: [full], user: eve, " +
 			"workspace: '" + filepath.Join(base, "eve") + "'}}}\n")
@@ -99,6 +104,19 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	has("write", call(b, "process", map[string]any{"action": "write", "id": id, "data": "hello\n"}), "got hello")
 	has("log on its own server", call(a, "process", map[string]any{"action": "log", "id": id}), "got hello")
 
+	has("list", call(b, "process", is(`{"action":"list"}`)), id, "running", "got $line", `on "`)
+	has("poll without an id", call(b, "process", is(`{"action":"kill"}`)), id)
+
+	body := b.modern(t, "tasks/get", map[string]any{"taskId": "exec." + id}, nil)
+	has("task", body, `"working"`, id)
+	followed := a.modern(t, "tools/call", is(`{"name":"exec","arguments":{"command":"echo of a task; sleep 600","background":true}}`), nil)
+	task := regexp.MustCompile(`exec\.p_\w+`).FindString(followed)
+	has("task", b.modern(t, "tasks/cancel", map[string]any{"taskId": task}, nil), "complete")
+	a.until(t, `"cancelled"`, "tasks/get", map[string]any{"taskId": task})
+	has("task", b.modern(t, "tasks/get", map[string]any{"taskId": task}, nil), `"cancelled"`)
+	has("view", b.modern(t, "tools/call", map[string]any{"name": "process", "arguments": map[string]any{"action": "log", "id": id}}, nil),
+		`"mcp-tools/view"`, `"streams"`, "echo got $line")
+
 	second := regexp.MustCompile(`\bp_\w+`).FindString(call(a, "exec", map[string]any{"command": "sleep 600", "background": true}))
 	has("kill", call(b, "process", map[string]any{"action": "kill", "id": second}), "ended on request")
 	has("kill", call(a, "process", map[string]any{"action": "poll", "id": second}), "ended on request")
@@ -119,6 +137,21 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	has("managed workspace", call(onManaged(b), "read_file", is(`{"path":"made/on-a.txt"}`)), "managed")
 	has("managed workspace", call(onManaged(b), "exec", is(`{"command":"echo on b >> made/on-a.txt"}`)), "no output")
 	has("managed workspace", call(onManaged(a), "read_file", is(`{"path":"made/on-a.txt"}`)), "managedon b")
+
+	// A command that B has called for runs on A, which holds the workspace: its output comes on the way, and lets it go on.
+	call(onManaged(a), "exec", is(`{"command":"sleep 600","background":true}`))
+	goOn := filepath.Join(bases[0], "eve", "go-on")
+	said := onManaged(b).modern(t, "tools/call", is(`{"name":"exec","arguments":{"command":"echo said on the way; until [ -e go-on ]; do sleep 0.1; done; echo went on"},"_meta":{"progressToken":"p"}}`),
+		func(line string) {
+			if strings.Contains(line, "said on the way") && strings.Contains(line, "notifications/progress") {
+				if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	has("progress", said, "notifications/progress", "went on")
+	began = onManaged(b).modern(t, "tools/call", is(`{"name":"exec","arguments":{"command":"sleep 600","background":true}}`), nil)
+	has("task of a forwarded call", began, `"taskId":"exec.p_`)
 
 	has("job", call(a, "cron", is(`{"action":"add","name":"later","every":"1h","tool":"datetime"}`)), "later")
 	has("job", call(b, "cron", is(`{"action":"list"}`)), "later")
@@ -168,6 +201,7 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	a.kill()
 	has("managed workspace", call(onManaged(b), "read_file", is(`{"path":"made/on-a.txt"}`)), "managedon b")
 	has("its server was killed", call(b, "process", map[string]any{"action": "poll", "id": id}), "the server", "ended")
+	has("its server was killed", call(b, "process", is(`{"action":"list"}`)), id, "its server ")
 	if status, body := b.in(t, session, token, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`); status != 200 {
 		t.Errorf("after the end of the other server: %d %.200s", status, body)
 	}
@@ -191,6 +225,70 @@ func count(t *testing.T, dsn, statement string) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// modern sends a request of revision 2026-07-28 of a client with tasks and apps, and returns its whole answer. line, if it
+// is not nil, gets each line of the answer as it comes.
+func (w *wire) modern(t *testing.T, method string, params map[string]any, line func(string)) string {
+	t.Helper()
+	const version = "2026-07-28"
+	name, _ := cmp.Or(params["taskId"], params["name"]).(string)
+	meta, _ := params["_meta"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["io.modelcontextprotocol/protocolVersion"] = version
+	meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{"extensions": map[string]any{
+		"io.modelcontextprotocol/tasks": map[string]any{},
+		"io.modelcontextprotocol/ui":    map[string]any{"mimeTypes": []string{"text/html;profile=mcp-app"}},
+	}}
+	params["_meta"] = meta
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Authorization": "Bearer " + w.token, "Mcp-Protocol-Version": version, "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		if value != "" {
+			r.Header.Set(header, value)
+		}
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var all strings.Builder
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if line != nil {
+			line(lines.Text())
+		}
+		all.WriteString(lines.Text() + "\n")
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+// until sends a request again and again until its answer has a word.
+func (w *wire) until(t *testing.T, word, method string, params map[string]any) {
+	t.Helper()
+	body := ""
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if body = w.modern(t, method, params, nil); strings.Contains(body, word) {
+			return
+		}
+	}
+	t.Fatalf("%s: %q never had %q", method, body, word)
 }
 
 // open opens a session of revision 2025-11-25, and returns its id.

@@ -46,8 +46,8 @@ type Options struct {
 	// Seal and Open protect the key of this replica in the store. nil: it is there as it is.
 	Seal func(ctx context.Context, bound string, plain []byte) ([]byte, error)
 	Open func(ctx context.Context, bound string, sealed []byte) ([]byte, error)
-	// Serve answers a request of another replica. Its context ends with the request.
-	Serve func(ctx context.Context, request []byte) []byte
+	// Serve answers a request of another replica. Its context ends with the request. Until it returns it may send news.
+	Serve func(ctx context.Context, request []byte, news func([]byte)) []byte
 	Log   *slog.Logger
 }
 
@@ -232,6 +232,34 @@ func (p *Peers) Where(ctx context.Context, kind, owner, name string) (at Peer, f
 	return list[0], true, nil
 }
 
+// A Holding is what another replica has of one kind and owner.
+type Holding struct {
+	Peer
+	Names []string
+}
+
+// All returns the other replicas that have something of a kind of an owner, in the order of their names.
+func (p *Peers) All(ctx context.Context, kind, owner string) (all []Holding, err error) {
+	_, err = store.Select(ctx, p.o.Store, `SELECT r.id, r.name, r.address, r.secret,
+		CASE WHEN r.lease > {{now}} THEN 1 ELSE 0 END, h.name FROM held h JOIN replica r ON r.id = h.replica
+		WHERE h.kind = $1 AND h.owner = $2 AND h.replica <> $3 ORDER BY r.name, r.id, h.at, h.name`, []any{kind, owner, p.id},
+		func(scan store.Scan) (name string, err error) {
+			var at Peer
+			alive := 0
+			if err := scan(&at.ID, &at.Name, &at.Address, &at.sealed, &alive, &name); err != nil {
+				return "", err
+			}
+			at.Alive = alive != 0
+			if n := len(all); n == 0 || all[n-1].ID != at.ID {
+				all = append(all, Holding{Peer: at})
+			}
+			last := &all[len(all)-1]
+			last.Names = append(last.Names, name)
+			return name, nil
+		})
+	return all, err
+}
+
 // Find returns the replica with an id; found is false if there is none.
 func (p *Peers) Find(ctx context.Context, id string) (at Peer, found bool, err error) {
 	alive := 0
@@ -247,8 +275,13 @@ func (p *Peers) Find(ctx context.Context, id string) (at Peer, found bool, err e
 // ID returns the id of this run of the replica.
 func (p *Peers) ID() string { return p.id }
 
-// Name returns the name of the machine of this replica.
-func (p *Peers) Name() string { return p.o.Name }
+// Name returns the name of the machine of this replica; "" if p is nil.
+func (p *Peers) Name() string {
+	if p == nil {
+		return ""
+	}
+	return p.o.Name
+}
 
 // A Sign is the last sign of life of a replica.
 type Sign struct {

@@ -3,13 +3,17 @@ package peers
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
@@ -22,9 +26,14 @@ func replica(t *testing.T, s *store.Store, name string) *Peers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := New(Options{Store: s, Name: name, Address: l.Addr().String(), Serve: func(ctx context.Context, r []byte) []byte {
-		if string(r) == "wait" {
+	p := New(Options{Store: s, Name: name, Address: l.Addr().String(), Serve: func(ctx context.Context, r []byte, news func([]byte)) []byte {
+		switch string(r) {
+		case "wait":
 			<-ctx.Done()
+		case "count":
+			for _, n := range []string{"1", "2", strings.Repeat("3", 1<<20)} {
+				news([]byte(n))
+			}
 		}
 		return append([]byte(name+" got "), r...)
 	}})
@@ -64,14 +73,19 @@ func TestAsk(t *testing.T) {
 		t.Error("a replica finds itself")
 	}
 	for _, text := range []string{"one", "two", strings.Repeat("x", 1<<20)} {
-		if got, err := a.Ask(t.Context(), at, []byte(text)); err != nil || string(got) != "b got "+text {
+		if got, err := a.Ask(t.Context(), at, []byte(text), nil); err != nil || string(got) != "b got "+text {
 			t.Errorf("%.40q, %v", got, err)
 		}
+	}
+	var news []string
+	if got, err := a.Ask(t.Context(), at, []byte("count"), func(n []byte) { news = append(news, string(n)) }); err != nil ||
+		string(got) != "b got count" || len(news) != 3 || news[0] != "1" || news[1] != "2" || len(news[2]) != 1<<20 {
+		t.Errorf("%q, %v, %d pieces of news", got, err, len(news))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	go cancel(stopped)
-	if _, err := a.Ask(ctx, at, []byte("wait")); !errors.Is(err, stopped) {
+	if _, err := a.Ask(ctx, at, []byte("wait"), nil); !errors.Is(err, stopped) {
 		t.Errorf("%v", err)
 	}
 	b.Release("process", "ann", "p1")
@@ -112,7 +126,7 @@ func TestOutsiders(t *testing.T) {
 	defer proxy.Close()
 	through := at
 	through.Address = strings.TrimPrefix(proxy.URL, "http://")
-	if got, err := a.Ask(t.Context(), through, []byte("hunter2")); err != nil || string(got) != "b got hunter2" {
+	if got, err := a.Ask(t.Context(), through, []byte("hunter2"), nil); err != nil || string(got) != "b got hunter2" {
 		t.Fatalf("%q, %v", got, err)
 	}
 	if bytes.Contains(recorded, []byte("hunter2")) || bytes.Contains(answered, []byte("hunter2")) {
@@ -144,12 +158,100 @@ func TestOutsiders(t *testing.T) {
 	false := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(answered) }))
 	defer false.Close()
 	through.Address = strings.TrimPrefix(false.URL, "http://")
-	if _, err := a.Ask(t.Context(), through, []byte("hunter2")); err == nil || !strings.Contains(err.Error(), "not authentic") {
+	if _, err := a.Ask(t.Context(), through, []byte("hunter2"), nil); err == nil || !strings.Contains(err.Error(), "not authentic") {
 		t.Errorf("an answer to another request: %v", err)
 	}
 	through.Address = "127.0.0.1:1"
-	if _, err := a.Ask(t.Context(), through, nil); !errors.Is(err, ErrGone) {
+	if _, err := a.Ask(t.Context(), through, nil, nil); !errors.Is(err, ErrGone) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDamagedAnswers has a network that repeats, leaves out, and cuts off frames.
+func TestDamagedAnswers(t *testing.T) {
+	s := open(t)
+	a, b := replica(t, s, "a"), replica(t, s, "b")
+	b.Hold("process", "ann", "p1")
+	at, _, err := a.Where(t.Context(), "process", "ann", "p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damage func(frames [][]byte) [][]byte
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := http.Post("http://"+b.o.Address+path, "", r.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer answer.Body.Close()
+		all, _ := io.ReadAll(answer.Body)
+		var list [][]byte
+		for len(all) > 0 {
+			n := 4 + binary.BigEndian.Uint32(all)
+			list, all = append(list, all[:n]), all[n:]
+		}
+		_, _ = w.Write(bytes.Join(damage(list), nil))
+	}))
+	defer proxy.Close()
+	at.Address = strings.TrimPrefix(proxy.URL, "http://")
+	for name, c := range map[string]struct {
+		damage func([][]byte) [][]byte
+		want   error
+	}{
+		"as it is":      {func(f [][]byte) [][]byte { return f }, nil},
+		"one repeated":  {func(f [][]byte) [][]byte { return slices.Insert(f, 1, f[0]) }, errNotAuthentic},
+		"one left out":  {func(f [][]byte) [][]byte { return f[1:] }, errNotAuthentic},
+		"two exchanged": {func(f [][]byte) [][]byte { f[0], f[1] = f[1], f[0]; return f }, errNotAuthentic},
+		"no end":        {func(f [][]byte) [][]byte { return f[:2] }, ErrGone},
+		"half a frame":  {func(f [][]byte) [][]byte { return append(f[:1], f[1][:7]) }, ErrGone},
+		"a long one":    {func(f [][]byte) [][]byte { return [][]byte{{255, 255, 255, 255, 0}} }, errTooLong},
+		"an empty one":  {func(f [][]byte) [][]byte { return [][]byte{{0, 0, 0, 0}} }, errNotAuthentic},
+	} {
+		damage = c.damage
+		if _, err := a.Ask(t.Context(), at, []byte("count"), nil); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFrozen asks a machine that takes requests and says nothing.
+func TestFrozen(t *testing.T) {
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = 50 * time.Millisecond
+	s := open(t)
+	a := replica(t, s, "a")
+	end := make(chan struct{})
+	frozen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-end }))
+	defer frozen.Close()
+	defer close(end)
+	at := Peer{ID: "b", Address: strings.TrimPrefix(frozen.URL, "http://"), sealed: make([]byte, 33)}
+	if _, err := a.Ask(t.Context(), at, nil, nil); !errors.Is(err, ErrGone) || !errors.Is(err, errSilent) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAll lists what the others have, by replica.
+func TestAll(t *testing.T) {
+	s := open(t)
+	a, b, c := replica(t, s, "a"), replica(t, s, "b"), replica(t, s, "c")
+	a.Hold("process", "ann", "p0")
+	for _, name := range []string{"p1", "p2"} {
+		b.Hold("process", "ann", name)
+	}
+	b.Hold("process", "ben", "p3")
+	b.Hold("browser", "ann", "s")
+	c.Hold("process", "ann", "p4")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.All(t.Context(), "process", "ann")
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, want := range []string{"b true [p1 p2]", "c false [p4]"} {
+		if got := fmt.Sprint(all[i].Name, " ", all[i].Alive, " ", all[i].Names); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

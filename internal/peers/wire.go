@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/aes"
@@ -15,15 +16,30 @@ import (
 	"time"
 )
 
-// A request is the id of its sender, its number, and the sealed bytes. An answer is sealed bytes.
+// A request is the id of its sender, its number, and the sealed bytes. An answer is a stream of frames: news while the
+// request is served, then the answer. A frame is its length and its sealed bytes, which begin with its kind. The place of a
+// frame in the stream is authenticated with it, so that none can be left out.
 const (
 	idSize      = 26 // of rand.Text
 	headSize    = idSize + 8
 	maxRequest  = 16 << 20
 	maxAnswer   = 64 << 20
 	dialTimeout = 3 * time.Second
+	signOfLife  = 5 * time.Second // between two frames without news
 	path        = "/peer"
 )
+
+// The kinds of frames.
+const (
+	frameAlive byte = iota // has nothing else
+	frameNews
+	frameAnswer // the last one
+)
+
+// patience is how long no frame may come before a server counts as gone.
+var patience = time.Minute
+
+var errSilent = errors.New("nothing was heard from it")
 
 func aead(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
@@ -35,7 +51,7 @@ func aead(key []byte) (cipher.AEAD, error) {
 
 // bound returns what is authenticated with the bytes of a request or an answer.
 func bound(what, to string, head []byte) []byte {
-	return append([]byte("mcp-tools peers 1 "+what+" "+to+" "), head...)
+	return append([]byte("mcp-tools peers 2 "+what+" "+to+" "), head...)
 }
 
 // client dials the address of a row in the store, and nothing else: no proxy, no redirects.
@@ -60,9 +76,10 @@ func (p *Peers) keyOf(ctx context.Context, at Peer) ([]byte, error) {
 	return nil, errors.New("its key in the store is damaged")
 }
 
-// Ask sends a request to another replica and returns its answer. If the error is ErrGone, the other may have done what was
-// asked. The request ends with ctx, on the other side too.
-func (p *Peers) Ask(ctx context.Context, at Peer, request []byte) ([]byte, error) {
+// Ask sends a request to another replica and returns its answer. It calls news for each piece of news on the way, in their
+// order; news may be nil. If the error is ErrGone, the other may have done what was asked. The request ends with ctx, on the
+// other side too.
+func (p *Peers) Ask(ctx context.Context, at Peer, request []byte, news func([]byte)) ([]byte, error) {
 	if at.Address == "" {
 		return nil, errors.New("it has no address for other servers (server.internal)")
 	}
@@ -74,36 +91,140 @@ func (p *Peers) Ask(ctx context.Context, at Peer, request []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	heard, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	silent := time.AfterFunc(patience, func() { stop(errSilent) })
+	defer silent.Stop()
 	head := binary.BigEndian.AppendUint64([]byte(p.id), p.next.Add(1))
 	body := a.Seal(bytes.Clone(head), nil, request, bound("request", at.ID, head))
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+at.Address+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(heard, http.MethodPost, "http://"+at.Address+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	answer, err := client().Do(r)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+		return nil, gone(ctx, heard, err)
 	}
 	defer answer.Body.Close()
-	sealed, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it refused the request (status %d)", answer.StatusCode)
+	}
+	in := frames{a: a, bound: bound("answer", at.ID, head), r: bufio.NewReader(answer.Body), left: maxAnswer}
+	for {
+		kind, data, err := in.next()
+		if errors.Is(err, errTooLong) || errors.Is(err, errNotAuthentic) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, gone(ctx, heard, err)
+		}
+		silent.Reset(patience)
+		switch {
+		case kind == frameAnswer:
+			return data, nil
+		case kind == frameNews && news != nil:
+			news(data)
+		}
+	}
+}
+
+// gone returns the error of a request that has no answer.
+func gone(ctx, heard context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrGone, err)
-	case answer.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("it refused the request (status %d)", answer.StatusCode)
-	case len(sealed) > maxAnswer:
-		return nil, errors.New("its answer is too long")
+		return context.Cause(ctx)
+	case heard.Err() != nil:
+		err = context.Cause(heard)
 	}
-	plain, err := a.Open(nil, nil, sealed, bound("answer", at.ID, head))
-	if err != nil {
-		return nil, errors.New("its answer is not authentic")
+	return fmt.Errorf("%w: %w", ErrGone, err)
+}
+
+var (
+	errTooLong      = errors.New("its answer is too long")
+	errNotAuthentic = errors.New("its answer is not authentic")
+)
+
+// frames reads the frames of an answer.
+type frames struct {
+	a     cipher.AEAD
+	bound []byte
+	r     *bufio.Reader
+	n     uint64 // of frames before
+	left  int    // bytes that may come
+}
+
+func (f *frames) next() (kind byte, data []byte, err error) {
+	var size [4]byte
+	if _, err := io.ReadFull(f.r, size[:]); err != nil {
+		return 0, nil, noEnd(err)
 	}
-	return plain, nil
+	n := int(binary.BigEndian.Uint32(size[:]))
+	if f.left -= n; f.left < 0 {
+		return 0, nil, errTooLong
+	}
+	var sealed bytes.Buffer // grows with what comes, since the length is not authentic
+	if _, err := io.CopyN(&sealed, f.r, int64(n)); err != nil {
+		return 0, nil, noEnd(err)
+	}
+	plain, err := f.a.Open(nil, nil, sealed.Bytes(), binary.BigEndian.AppendUint64(bytes.Clone(f.bound), f.n))
+	if err != nil || len(plain) == 0 {
+		return 0, nil, errNotAuthentic
+	}
+	f.n++
+	return plain[0], plain[1:], nil
+}
+
+// noEnd returns the error of an answer whose stream has ended before it.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// A stream writes the frames of an answer.
+type stream struct {
+	a     cipher.AEAD
+	bound []byte
+	to    http.ResponseWriter
+
+	mu   sync.Mutex
+	n    uint64 // of frames before
+	done bool   // the answer was sent
+}
+
+func (s *stream) send(kind byte, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return
+	}
+	s.done = kind == frameAnswer
+	plain := append([]byte{kind}, data...)
+	frame := s.a.Seal(make([]byte, 4, len(plain)+64), nil, plain, binary.BigEndian.AppendUint64(bytes.Clone(s.bound), s.n))
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	s.n++
+	_, _ = s.to.Write(frame) // the other may have gone
+	_ = http.NewResponseController(s.to).Flush()
+}
+
+// live sends signs of life until stop is called.
+func (s *stream) live() (stop func()) {
+	end := make(chan struct{})
+	var living sync.WaitGroup
+	living.Go(func() {
+		tick := time.NewTicker(signOfLife)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				s.send(frameAlive, nil)
+			}
+		}
+	})
+	return func() { close(end); living.Wait() }
 }
 
 // Listen answers requests of other replicas until stop is called.
@@ -138,8 +259,9 @@ func (p *Peers) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	// Without this a client that has gone is not noticed while the body was read whole.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	answer := a.Seal(nil, nil, p.o.Serve(r.Context(), request), bound("answer", p.id, head))
-	_, _ = w.Write(answer) // it may have gone
+	out := &stream{a: a, bound: bound("answer", p.id, head), to: w}
+	defer out.live()()
+	out.send(frameAnswer, p.o.Serve(r.Context(), request, func(news []byte) { out.send(frameNews, news) }))
 }
 
 // taken knows the numbers of requests that were taken, by sender. The zero taken is empty.

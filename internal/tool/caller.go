@@ -116,6 +116,7 @@ type Running struct {
 	Answers Answers  // to what the tool asked before
 	Tasks   bool     // the client follows tasks, so the result may have one
 	Apps    bool     // the client shows MCP Apps, so the result may have a View
+	Remote  bool     // another replica has let the call in
 	// Can reports whether the client can show a question; nil: it cannot.
 	Can func(Medium) bool
 	// Status returns the status of the caller's session; nil outside of a server.

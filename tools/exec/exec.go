@@ -47,6 +47,10 @@ type Options struct {
 	// Finished is called when a command in the background has ended, whether its caller knows or not. ctx is
 	// the context of the call that started the command. Finished may be nil.
 	Finished func(ctx context.Context, st sandbox.Status)
+	// Server is the name of this server, and Elsewhere returns the commands of the caller that other servers have. nil:
+	// there are no others.
+	Server    string
+	Elsewhere func(ctx context.Context) []Elsewhere
 	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options
 }
@@ -61,6 +65,15 @@ func Tools(o Options) []tool.Tool {
 		tool.Prepared(processTool{r}),
 		cli.Tool(o.Programs),
 	}
+}
+
+// An Elsewhere is the commands of a caller that another server has: their list, or their ids and the reason why there is
+// none.
+type Elsewhere struct {
+	Server string
+	Listed any // the structured content of the action list there
+	IDs    []string
+	Why    string // such as "has ended"
 }
 
 // runner has the common parts of the tools.

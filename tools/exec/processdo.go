@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -66,7 +67,9 @@ type background struct {
 	State    string    `json:"state"`
 	ExitCode int       `json:"exit_code"` // once it has ended
 	Waiting  bool      `json:"waiting,omitempty"`
-	Started  time.Time `json:"started"`
+	Started  time.Time `json:"started,omitzero"`
+	Server   string    `json:"server,omitempty"` // the server that has it, if there are several
+	shown    string    // its state in words
 }
 
 // about returns a result about one process.
@@ -83,24 +86,66 @@ func (t processTool) list(ctx context.Context) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if len(all) == 0 {
+	var list []background
+	for _, p := range all {
+		st := p.Status()
+		list = append(list, background{
+			ID: st.ID, Command: st.Text, Dir: st.Dir, State: string(st.State), ExitCode: st.Code, Waiting: st.Waiting,
+			Started: st.Started.UTC(), shown: state(st),
+		})
+	}
+	if others := t.elsewhere(ctx); len(others) > 0 {
+		for i := range list {
+			list[i].Server = t.Server
+		}
+		list = append(list, others...)
+	}
+	if len(list) == 0 && t.Elsewhere != nil {
+		return tool.Text("(there are no commands of yours in the background)").With(processes{}), nil
+	}
+	if len(list) == 0 {
 		return tool.Text("(this server has no commands of yours in the background)").With(processes{}), nil
 	}
 	var b strings.Builder
-	var list []background
-	if more := len(all) - listMost; more > 0 {
+	if more := len(list) - listMost; more > 0 {
 		fmt.Fprintf(&b, "[%d older ones not shown]\n", more)
-		all = all[more:]
+		list = list[more:]
 	}
-	for _, p := range all {
-		st := p.Status()
-		fmt.Fprintf(&b, "%s  %s  %s  [%s]\n", st.ID, state(st), firstLine(st.Text), st.Dir)
-		list = append(list, background{
-			ID: st.ID, Command: st.Text, Dir: st.Dir, State: string(st.State), ExitCode: st.Code, Waiting: st.Waiting,
-			Started: st.Started.UTC(),
-		})
+	for _, p := range list {
+		line := []string{p.ID, p.shown}
+		if p.Command != "" {
+			line = append(line, firstLine(p.Command), "["+p.Dir+"]")
+		}
+		if p.Server != "" {
+			line = append(line, fmt.Sprintf("on %q", p.Server))
+		}
+		b.WriteString(strings.Join(line, "  ") + "\n")
 	}
 	return tool.Text(strings.TrimSuffix(b.String(), "\n")).With(processes{List: list}), nil
+}
+
+// elsewhere returns the commands of the caller that other servers have.
+func (t processTool) elsewhere(ctx context.Context) (list []background) {
+	if t.Elsewhere == nil || tool.RunningFrom(ctx).Remote {
+		return nil
+	}
+	for _, other := range t.Elsewhere(ctx) {
+		var theirs processes
+		if listed, err := json.Marshal(other.Listed); err == nil {
+			_ = json.Unmarshal(listed, &theirs) // of another version: it lists none
+		}
+		for _, p := range theirs.List {
+			p.Server = other.Server
+			p.shown = state(sandbox.Status{
+				State: sandbox.State(p.State), Waiting: p.Waiting, Code: p.ExitCode, Took: time.Since(p.Started),
+			})
+			list = append(list, p)
+		}
+		for _, id := range other.IDs {
+			list = append(list, background{ID: id, State: "unknown", shown: "its server " + other.Why, Server: other.Server})
+		}
+	}
+	return list
 }
 
 // state returns how a process is, in a few words.

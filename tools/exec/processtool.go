@@ -261,6 +261,9 @@ func (t processTool) find(ctx context.Context, a processArgs) (sandbox.Process, 
 	for _, p := range all {
 		ids = append(ids, p.Status().ID)
 	}
+	for _, p := range t.elsewhere(ctx) {
+		ids = append(ids, p.ID)
+	}
 	refused := tool.Errorf(tool.Invalid, "id is missing")
 	if len(ids) == 0 {
 		return nil, refused.Try("there is no command in the background; exec with background: true starts one")

@@ -345,7 +345,7 @@ func (a *App) openServer(context.Context) (err error) {
 	defer a.live.mu.Unlock()
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: version.String(), Instructions: text,
-		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, Failing: a.audit.Failing, Lacks: a.lacks, Elsewhere: a.elsewhereIf(), Rows: a.sessionRows(),
+		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, Failing: a.audit.Failing, Lacks: a.lacks, Elsewhere: ifReplicated(a, a.elsewhere), TaskElsewhere: ifReplicated(a, a.taskElsewhere), Rows: a.sessionRows(),
 		AuditLog:  a.audit,
 		Results:   a.results,
 		Approvals: a.approvals, Page: a.questionPage,

@@ -188,6 +188,7 @@ func (a *App) execOptions() exec.Options {
 		Refused:    a.network.TakeRefusal,
 		Ended:      a.commandEnded,
 		Finished:   a.recordCommand,
+		Server:     a.peers.Name(), Elsewhere: ifReplicated(a, a.othersCommands),
 		Programs: cli.Options{
 			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).Programs }, Secret: a.secret,
 			Mask: a.scrub.Set, Changeable: a.changeable,

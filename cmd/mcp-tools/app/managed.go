@@ -42,7 +42,7 @@ func (a *App) openManaged() error {
 		Ask: func(ctx context.Context, holder, name string) {
 			at, found, err := a.peers.Find(ctx, holder)
 			if err == nil && found && at.Alive && at.Address != "" {
-				_, err = a.forward(ctx, at, forwarded{GiveUp: name})
+				_, err = a.forward(ctx, at, forwarded{GiveUp: name}, nil)
 			}
 			if err != nil {
 				a.log.Debug("another server was not asked for a workspace", "server", at.Name, "err", err)

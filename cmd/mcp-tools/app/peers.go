@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/peers"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // The kinds of things that one replica has.
@@ -71,15 +74,33 @@ type forwarded struct {
 	Run       bool
 	Risk      uint8
 	Call      server.RemoteCall
-	Workspace string `json:",omitempty"` // the name of the caller's managed workspace; its directory may be elsewhere
-	GiveUp    string `json:",omitempty"` // the name of a managed workspace
+	Task      *server.RemoteTask `json:",omitempty"` // in place of a call
+	Workspace string             `json:",omitempty"` // the name of the caller's managed workspace; its directory may be elsewhere
+	GiveUp    string             `json:",omitempty"` // the name of a managed workspace
 }
 
-// A reply is the answer: a plan or a result, or an error.
+// A reply is the answer: a plan, a result or a task, or an error.
 type reply struct {
 	Plan   *plan        `json:"plan,omitempty"`
 	Result *tool.Result `json:"result,omitempty"`
+	Task   *tool.Task   `json:"task,omitempty"`
+	Failed *tool.Error  `json:"failed,omitempty"` // the reason why the task has no result
 	Error  *tool.Error  `json:"error,omitempty"`
+}
+
+// A progress is the progress of a call that another replica runs.
+type progress struct {
+	Done, Total float64
+	Message     string
+}
+
+// A progressSender sends progress to the replica that was called.
+type progressSender func([]byte)
+
+func (s progressSender) Progress(done, total float64, message string) {
+	if news, err := json.Marshal(progress{done, total, message}); err == nil { // else a number is infinite
+		s(news)
+	}
 }
 
 // A plan is the part of a tool.Plan that is data.
@@ -93,7 +114,7 @@ type plan struct {
 
 // serveForwarded answers a request from another replica. That replica has decided about the
 // call.
-func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
+func (a *App) serveForwarded(ctx context.Context, request []byte, news func([]byte)) []byte {
 	var f forwarded
 	var r reply
 	err := json.Unmarshal(request, &f)
@@ -106,13 +127,24 @@ func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 	case err != nil:
 	case f.GiveUp != "":
 		a.trees.GiveUp(ctx, f.GiveUp)
+	case f.Task != nil:
+		var t tool.Task
+		if t, err = a.Server.TaskRemote(ctx, *f.Task); err == nil {
+			if t.Err != nil {
+				r.Failed, t.Err = shown(t.Err), nil
+			}
+			r.Task = &t
+		}
 	case f.Call.Tool != "process" && f.Call.Tool != "browser" && !a.worksOnFiles(f.Call.Tool):
 		err = tool.Errorf(tool.Refused, "calls of %q are not forwarded", f.Call.Tool).
 			Try("call the server directly")
 	case f.Run:
 		var res tool.Result
-		if res, err = a.Server.RunRemote(ctx, f.Call); err == nil {
-			res.View, res.Task = nil, nil // their types are not known on the other side
+		var report tool.Reporter
+		if f.Call.Progress {
+			report = progressSender(news)
+		}
+		if res, err = a.Server.RunRemote(ctx, f.Call, report); err == nil {
 			r.Result = &res
 		}
 	default:
@@ -123,9 +155,8 @@ func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 		}
 	}
 	if err != nil {
-		known := tool.AsError(err)
-		r.Error = &tool.Error{Kind: known.Kind, What: known.What, Next: known.Next}
-		if known.Kind == tool.Internal {
+		r.Error = shown(err)
+		if r.Error.Kind == tool.Internal {
 			a.log.Error("a forwarded call failed", "tool", f.Call.Tool, "err", err)
 		}
 	}
@@ -135,6 +166,83 @@ func (a *App) serveForwarded(ctx context.Context, request []byte) []byte {
 		answer = []byte(`{"error":{"Kind":"internal","What":"the tool failed"}}`)
 	}
 	return answer
+}
+
+// shown returns the part of an error that callers see.
+func shown(err error) *tool.Error {
+	known := tool.AsError(err)
+	return &tool.Error{Kind: known.Kind, What: known.What, Next: known.Next}
+}
+
+// taskElsewhere answers a request about a task that another replica has.
+func (a *App) taskElsewhere(ctx context.Context, task server.RemoteTask) (t tool.Task, there bool, err error) {
+	if task.Tool != "exec" { // the tasks of others are in the store
+		return t, false, nil
+	}
+	at, found := a.whoHasCommand(ctx, task.Caller, task.ID)
+	switch {
+	case !found:
+		return t, false, nil
+	case !at.Alive:
+		return t, true, tool.Errorf(tool.Unavailable, "the command was on the server %q, which has ended, and ended with it", at.Name).
+			Try("check what it did before you start it again")
+	}
+	r, err := a.forward(ctx, at, forwarded{Task: &task}, nil)
+	if err != nil || r.Task == nil {
+		return t, true, err
+	}
+	if r.Failed != nil {
+		r.Task.Err = r.Failed
+	}
+	return *r.Task, true, nil
+}
+
+// whoHasCommand returns the other replica that has a command of the caller, if this one does not.
+func (a *App) whoHasCommand(ctx context.Context, c tool.Caller, id string) (at peers.Peer, found bool) {
+	if _, err := a.commands.Process(ctx, id); err == nil {
+		return at, false
+	}
+	at, found, err := a.peers.Where(ctx, heldProcess, c.Principal(), id)
+	if err != nil {
+		a.log.Warn("it is not known which server has a command", "err", err)
+	}
+	return at, found && err == nil
+}
+
+// listTimeout is how long another replica may take to list commands.
+const listTimeout = 15 * time.Second
+
+// othersCommands returns the commands of the caller that other replicas have.
+func (a *App) othersCommands(ctx context.Context) []exec.Elsewhere {
+	call := tool.RunningFrom(ctx)
+	all, err := a.peers.All(ctx, heldProcess, call.Caller.Principal())
+	if err != nil {
+		a.log.Warn("it is not known which servers have commands", "err", err)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	lists := make([]exec.Elsewhere, len(all))
+	var asking sync.WaitGroup
+	for i, h := range all {
+		lists[i] = exec.Elsewhere{Server: h.Name, IDs: h.Names, Why: "has ended"}
+		if !h.Alive {
+			continue
+		}
+		asking.Go(func() {
+			r, err := a.forward(ctx, h.Peer, forwarded{Run: true, Call: server.RemoteCall{
+				Caller: call.Caller, Tool: "process", Call: call.Call, Risk: tool.Reads, Args: json.RawMessage(`{"action":"list"}`),
+			}}, nil)
+			if lists[i].Why = "does not answer"; h.Address == "" {
+				lists[i].Why = "cannot be reached by this one"
+			}
+			if err == nil && r.Result != nil {
+				lists[i].IDs, lists[i].Why, lists[i].Listed = nil, "", r.Result.Data
+			}
+		})
+	}
+	asking.Wait()
+	return lists
 }
 
 // elsewhere returns the plan of a call about something that another replica has.
@@ -159,7 +267,7 @@ func (a *App) elsewhere(ctx context.Context, call server.RemoteCall) (_ tool.Pla
 
 // planAt returns the plan of a call that another replica prepares and runs.
 func (a *App) planAt(ctx context.Context, at peers.Peer, call server.RemoteCall) (p tool.Plan, err error) {
-	r, err := a.forward(ctx, at, forwarded{Call: call})
+	r, err := a.forward(ctx, at, forwarded{Call: call}, nil)
 	if err != nil {
 		return p, err
 	}
@@ -171,7 +279,7 @@ func (a *App) planAt(ctx context.Context, at peers.Peer, call server.RemoteCall)
 	if r.Plan.HasFacts {
 		call.Basis = r.Plan.Facts.Basis()
 		p.Facts = func(ctx context.Context) (tool.Facts, error) {
-			now, err := a.forward(ctx, at, forwarded{Call: call})
+			now, err := a.forward(ctx, at, forwarded{Call: call}, nil)
 			if err != nil || now.Plan == nil {
 				return nil, err
 			}
@@ -180,7 +288,7 @@ func (a *App) planAt(ctx context.Context, at peers.Peer, call server.RemoteCall)
 	}
 	p.Run = func(ctx context.Context) (tool.Result, error) {
 		tool.Idle(ctx) // the other server works
-		done, err := a.forward(ctx, at, forwarded{Run: true, Call: call})
+		done, err := a.forward(ctx, at, forwarded{Run: true, Call: call}, tool.ReporterFrom(ctx))
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -192,12 +300,12 @@ func (a *App) planAt(ctx context.Context, at peers.Peer, call server.RemoteCall)
 	return p, nil
 }
 
-// elsewhereIf returns elsewhere, or nil if there can be no other replicas.
-func (a *App) elsewhereIf() func(context.Context, server.RemoteCall) (tool.Plan, bool, error) {
+// ifReplicated returns a function that asks other replicas, or nil if there can be none.
+func ifReplicated[F any](a *App, f F) (none F) {
 	if a.peers == nil {
-		return nil
+		return none
 	}
-	return a.elsewhere
+	return f
 }
 
 // whereIs returns the replica that has the command or the browser of a call, if that is another replica.
@@ -210,10 +318,8 @@ func (a *App) whereIs(ctx context.Context, call server.RemoteCall) (at peers.Pee
 		if json.Unmarshal(call.Args, &args) != nil || args.ID == "" {
 			return at, "", false
 		}
-		if _, err := a.commands.Process(ctx, args.ID); err == nil {
-			return at, "", false
-		}
-		names, what = []string{args.ID}, fmt.Sprintf("the command %.40q", args.ID)
+		at, found = a.whoHasCommand(ctx, call.Caller, args.ID)
+		return at, fmt.Sprintf("the command %.40q", args.ID), found
 	case "browser":
 		if a.browsers == nil || a.browsers.Has(call.Caller) {
 			return at, "", false
@@ -232,17 +338,23 @@ func (a *App) whereIs(ctx context.Context, call server.RemoteCall) (at peers.Pee
 	return at, "", false
 }
 
-// forward asks another replica, and returns its answer or the error for the model.
-func (a *App) forward(ctx context.Context, at peers.Peer, f forwarded) (r reply, err error) {
+// forward asks another replica, and returns its answer or the error for the model. Progress goes to report, which may be nil.
+func (a *App) forward(ctx context.Context, at peers.Peer, f forwarded, report tool.Reporter) (r reply, err error) {
 	f.Risk, f.Call.Risk = uint8(f.Call.Risk), 0 // as a number
 	if name, managed := a.trees.Name(f.Call.Caller.Workspace); managed {
 		f.Workspace = name
+	}
+	news := func(data []byte) {
+		var p progress
+		if report != nil && json.Unmarshal(data, &p) == nil {
+			report.Progress(p.Done, p.Total, p.Message)
+		}
 	}
 	request, err := json.Marshal(f)
 	if err != nil {
 		return r, err
 	}
-	answer, err := a.peers.Ask(ctx, at, request)
+	answer, err := a.peers.Ask(ctx, at, request, news)
 	switch {
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
