@@ -8,9 +8,10 @@ BIN     := bin/mcp-tools
 
 GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
 
-# modernc.org/sqlite is transpiled C. The race detector makes it several times
-# slower, so it instruments everything else.
-RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
+# SQLite is transpiled C, and wazero and esbuild are compilers. The race detector
+# makes them several times slower, so it instruments everything else.
+RACE := -race $(foreach p,modernc.org/sqlite/lib modernc.org/libc/... github.com/tetratelabs/wazero/... \
+	github.com/evanw/esbuild/...,-gcflags=$(p)=-race=false)
 
 # The packages whose tests use internal/golden.
 GOLDEN = $(shell grep -rl --include=*_test.go mcp-tools/internal/golden . | xargs -n1 dirname | sort -u)
