@@ -6,7 +6,9 @@
 GO      ?= go
 BIN     := bin/mcp-tools
 
-GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
+# A release that is signed has the public key in its programs.
+RELEASE_PUBLIC_KEY ?=
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w $(if $(RELEASE_PUBLIC_KEY),-X github.com/mcp-tools/mcp-tools/internal/version.publicKey=$(RELEASE_PUBLIC_KEY))"
 
 # SQLite is transpiled C, and wazero and esbuild are compilers. The race detector
 # makes them several times slower, so it instruments everything else.

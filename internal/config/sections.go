@@ -34,5 +34,6 @@ type Telemetry struct {
 
 // Upgrade has the settings of upgrade --check.
 type Upgrade struct {
-	URL string `yaml:"url" form:"url"`
+	URL       string `yaml:"url" form:"url"`
+	PublicKey string `yaml:"public_key"`
 }

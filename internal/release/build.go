@@ -65,13 +65,13 @@ func (r *release) build(wanted []string) error {
 		system, arch, _ := strings.Cut(platform, "/")
 		p := program{os: system, arch: arch}
 		p.path = filepath.Join(r.work, system+"_"+arch, p.file())
-		if err := compile(r.src, p); err != nil {
+		if err := r.compile(p); err != nil {
 			return err
 		}
 		r.programs = append(r.programs, p)
 	}
 	own := program{os: runtime.GOOS, arch: runtime.GOARCH, path: filepath.Join(r.work, "own", "mcp-tools")}
-	if err := compile(r.src, own); err != nil {
+	if err := r.compile(own); err != nil {
 		return err
 	}
 	if err := r.readVersion(own); err != nil {
@@ -81,9 +81,10 @@ func (r *release) build(wanted []string) error {
 }
 
 // compile builds a program as make build does.
-func compile(src string, p program) error {
-	env := []string{"MAKEFLAGS=", "GOFLAGS=-buildvcs=true", "GOWORK=off", "GOOS=" + p.os, "GOARCH=" + p.arch}
-	_, err := command(src, env, "make", "--silent", "build", "BIN="+p.path)
+func (r *release) compile(p program) error {
+	env := []string{"MAKEFLAGS=", "GOFLAGS=-buildvcs=true", "GOWORK=off", "GOOS=" + p.os, "GOARCH=" + p.arch,
+		"RELEASE_PUBLIC_KEY=" + r.public}
+	_, err := command(r.src, env, "make", "--silent", "build", "BIN="+p.path)
 	return err
 }
 

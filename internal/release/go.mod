@@ -3,6 +3,7 @@ module github.com/mcp-tools/mcp-tools/internal/release
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/goreleaser/nfpm/v2 v2.43.4
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"aead.dev/minisign"
 )
 
 //go:embed all:files
@@ -45,7 +47,9 @@ type release struct {
 	docs     []entry // for all archives
 	manual   []entry
 	complete []entry
-	debian   bool // build the larger image too
+	debian   bool                 // build the larger image too
+	key      *minisign.PrivateKey // signs the checksums; nil for none
+	public   string               // key that the programs know, "" for none
 }
 
 func main() {
@@ -78,6 +82,9 @@ func run(from, out, only string, debian bool) error {
 		return err
 	}
 	r := &release{out: out, work: work, src: filepath.Join(work, "src"), debian: debian}
+	if err := r.readKey(); err != nil {
+		return err
+	}
 	if err := r.checkout(from); err != nil {
 		return err
 	}
@@ -236,7 +243,50 @@ func (r *release) sums() error {
 		lines = append(lines, sum+"  "+e.Name()+"\n")
 	}
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[66:], b[66:]) })
-	return os.WriteFile(r.path("SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644)
+	text := []byte(strings.Join(lines, ""))
+	if err := os.WriteFile(r.path("SHA256SUMS"), text, 0o644); err != nil {
+		return err
+	}
+	if r.key == nil {
+		fmt.Fprintf(os.Stderr, "release: SHA256SUMS is not signed: %s names no file with a key of minisign\n", keyEnv)
+		return nil
+	}
+	// upgrade --check wants the version in the comment, which is signed too.
+	signature := minisign.SignWithComments(*r.key, text, "mcp-tools v"+r.version, "signature of a release of mcp-tools")
+	fmt.Fprintf(os.Stderr, "release: SHA256SUMS is signed; the public key is %s\n", r.public)
+	return os.WriteFile(r.path("SHA256SUMS.minisig"), signature, 0o644)
+}
+
+// Environment variables with a file that has a key of minisign, and its password, if it has one; and with the
+// public key alone, to build the programs of a release again without the other key.
+const (
+	keyEnv      = "MCP_TOOLS_RELEASE_KEY"
+	passwordEnv = "MCP_TOOLS_RELEASE_PASSWORD"
+	publicEnv   = "MCP_TOOLS_RELEASE_PUBLIC_KEY"
+)
+
+// readKey reads the key that signs, if there is one.
+func (r *release) readKey() error {
+	r.public = os.Getenv(publicEnv)
+	name := os.Getenv(keyEnv)
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", keyEnv, err)
+	}
+	var key minisign.PrivateKey
+	if minisign.IsEncrypted(text) {
+		key, err = minisign.DecryptKey(os.Getenv(passwordEnv), text)
+	} else {
+		err = key.UnmarshalText(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s has no key of minisign, or %s is not its password: %w", name, passwordEnv, err)
+	}
+	r.key, r.public = &key, key.Public().(minisign.PublicKey).String()
+	return nil
 }
 
 func digest(name string) (string, error) {

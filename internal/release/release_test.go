@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"aead.dev/minisign"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -290,13 +291,16 @@ func TestReproducible(t *testing.T) {
 	if err != nil || string(second) != string(first) {
 		t.Errorf("the second build differs, %v:\n%s\n%s", err, first, second)
 	}
+	if n := strings.Count(string(first), "_npm.tgz\n"); n != len(built)+1 {
+		t.Errorf("%d packages for npm were compared, want %d", n, len(built)+1)
+	}
 	t.Setenv("GOCACHE", t.TempDir())
 	r := &release{src: filepath.Join(t.TempDir(), "another", "place")}
 	if err := r.checkout("../.."); err != nil {
 		t.Fatal(err)
 	}
 	p := program{runtime.GOOS, runtime.GOARCH, filepath.Join(t.TempDir(), "mcp-tools")}
-	if err := compile(r.src, p); err != nil {
+	if err := errors.Join(r.readKey(), r.compile(p)); err != nil {
 		t.Fatal(err)
 	}
 	fresh, err := digest(p.path)
@@ -311,6 +315,85 @@ func TestReproducible(t *testing.T) {
 	}
 	if packed, err := digest(found[0]); err != nil || packed != fresh {
 		t.Errorf("the program from an empty cache is %s, that of the archive %s, %v", fresh, packed, err)
+	}
+}
+
+// TestSign signs checksums with a key from a file.
+func TestSign(t *testing.T) {
+	public, key, err := minisign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := key.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "minisign.key")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sign := func(file string) (sums, signature []byte, err error) {
+		t.Setenv(keyEnv, file)
+		r := &release{out: t.TempDir(), version: "1.2.3"}
+		if err := errors.Join(r.readKey(), os.WriteFile(r.path("a.deb"), []byte("a"), 0o600)); err != nil {
+			return nil, nil, err
+		}
+		if err := r.sums(); err != nil {
+			return nil, nil, err
+		}
+		sums, err = os.ReadFile(r.path("SHA256SUMS"))
+		signature, missing := os.ReadFile(r.path("SHA256SUMS.minisig"))
+		if r.public == "" && missing == nil || r.public != "" && r.public != public.String() {
+			t.Errorf("the public key is %q, and the signature %q", r.public, signature)
+		}
+		return sums, signature, err
+	}
+	sums, signature, err := sign(file)
+	if err != nil || !minisign.Verify(public, sums, signature) || !strings.Contains(string(signature), "mcp-tools v1.2.3\n") {
+		t.Errorf("%v: %s", err, signature)
+	}
+	if _, signature, err := sign(""); err != nil || signature != nil {
+		t.Errorf("without a key: %v, %s", err, signature)
+	}
+	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{file, file + "x"} {
+		if _, _, err := sign(file); err == nil {
+			t.Errorf("%s is a key", file)
+		}
+	}
+}
+
+// TestUpgrade serves the release, and has its own program check it.
+func TestUpgrade(t *testing.T) {
+	archive := find(t, "_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz")
+	_, err := os.Stat(filepath.Join(*dist, "SHA256SUMS.minisig"))
+	signed := err == nil
+	server := httptest.NewServer(http.FileServer(http.Dir(*dist)))
+	defer server.Close()
+	dir := t.TempDir()
+	unpackFile(t, archive, dir)
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "mcp-tools"))
+	if len(found) != 1 {
+		t.Fatalf("programs in the archive: %v", found)
+	}
+	t.Setenv("MCP_TOOLS_UPGRADE_URL", server.URL+"/latest.json")
+	if !signed {
+		if out := output(t, found[0], "upgrade", "--check"); !strings.Contains(out, "is not checked") {
+			t.Errorf("it printed %s", out)
+		}
+		t.Skip("the release is not signed")
+	}
+	if out := output(t, found[0], "upgrade", "--check", archive); !strings.Contains(out, "is the file of the release") {
+		t.Errorf("it printed %s", out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, filepath.Base(archive)), []byte("changed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(found[0], "upgrade", "--check", filepath.Join(dir, filepath.Base(archive))).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "the content is not that of the file") {
+		t.Errorf("a changed file: %v, %s", err, out)
 	}
 }
 

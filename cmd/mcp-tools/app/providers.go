@@ -94,8 +94,8 @@ func serviceOptions(c Settings, limits egress.Limits, urls ...string) (egress.Cl
 	}, err
 }
 
-// LatestRelease asks the URL of the settings for the newest release.
-func (e *Env) LatestRelease(ctx context.Context) (version.Latest, error) {
+// LatestRelease asks the URL of the settings for the newest release, and checks files of it.
+func (e *Env) LatestRelease(ctx context.Context, files []string) (version.Latest, error) {
 	loaded, err := e.Load()
 	if err != nil {
 		return version.Latest{}, err
@@ -110,5 +110,5 @@ func (e *Env) LatestRelease(ctx context.Context) (version.Latest, error) {
 		return version.Latest{}, err
 	}
 	defer client.Close()
-	return version.AskLatest(ctx, client, from)
+	return version.Lookup{Client: client, URL: from, Key: loaded.Config.Upgrade.PublicKey, Files: files}.Ask(ctx)
 }
