@@ -55,7 +55,7 @@ gitlab_token         token           20 any   GR1348941
 bitbucket_token      token|=         24 edge  ATBB ATCTT3xFfG
 atlassian_token      token|=         24 edge  ATATT3
 npm_token            alnum           20 any   npm_
-mcp_tools_token      alnum           40 any   mcpt_ mcpr_
+mcp_tools_token      alnum           40 any   mcpt_ mcpr_ mcps_
 pypi_token           token           16 any   pypi-AgE
 pypi_token           token           40 mixed pypi-
 rubygems_token       lowhex          32 any   rubygems_

@@ -3,6 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -17,12 +20,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/pquerna/otp/totp"
@@ -247,6 +252,68 @@ func TestLoginClients(t *testing.T) {
 		})
 		if !strings.Contains(rest, "A small shop.") {
 			t.Errorf("it printed %s", rest)
+		}
+	})
+	settings := []string{"--data", filepath.Join(s.dir, "data"), "--config", filepath.Join(s.dir, "config.yaml")}
+	machine := func(args ...string) (id, secret string) {
+		var out strings.Builder
+		if err := s.run(t.Context(), &out, slices.Concat([]string{"token", "create", "--profile", "readonly", "--workspace",
+			filepath.Dir(s.cert)}, args, settings)...); err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(out.String(), "client_id: ")
+		id, secret, _ = strings.Cut(text, "\nclient_secret: ")
+		return strings.TrimSpace(id), strings.TrimSpace(secret)
+	}
+	t.Run("go-sdk, as a machine", func(t *testing.T) {
+		id, secret := machine("--client", "--name", "GoMachine")
+		web := &http.Client{Transport: s.trust()}
+		handler, err := extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
+			Credentials: &oauthex.ClientCredentials{ClientID: id, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: secret}},
+			HTTPClient:  web,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "1"}, nil)
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url, HTTPClient: web, OAuthHandler: handler}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_file", Arguments: map[string]any{"path": "README.md"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := res.Content[0].(*mcp.TextContent); !ok || !strings.Contains(text.Text, "A small shop.") {
+			t.Errorf("the result is %+v", res.Content[0])
+		}
+	})
+	t.Run("TypeScript, as machines", func(t *testing.T) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, err := x509.MarshalPKIXPublicKey(key.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		private, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "key.pem")
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		named, secret := machine("--client", "--name", "TSMachine")
+		keyed, _ := machine("--key", file, "--name", "TSMachine2")
+		cmd := withModules(t, filepath.Join("..", "..", "testdata", "login", "machine.mjs"))
+		cmd.Env = append(os.Environ(), "MCP_TOOLS_URL="+s.url, "NODE_EXTRA_CA_CERTS="+s.cert, "ID="+named, "SECRET="+secret,
+			"KEY_ID="+keyed, "KEY="+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Count(string(out), "A small shop.") != 2 {
+			t.Errorf("%v: %s", err, out)
 		}
 	})
 	t.Run("conformance", func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
+	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/users"
@@ -64,12 +65,20 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 		"issuer": s.origin, "authorization_endpoint": s.origin + authorizePath, "token_endpoint": s.origin + tokenPath,
 		"registration_endpoint": s.origin + registerPath, "revocation_endpoint": s.origin + revokePath,
 		"scopes_supported": s.Scopes(), "response_types_supported": []string{"code"},
-		"response_modes_supported": []string{"query"}, "grant_types_supported": []string{"authorization_code", "refresh_token"},
-		"code_challenge_methods_supported":               []string{"S256"},
-		"token_endpoint_auth_methods_supported":          []string{"none"},
-		"revocation_endpoint_auth_methods_supported":     []string{"none"},
-		"authorization_response_iss_parameter_supported": true, "client_id_metadata_document_supported": true,
+		"response_modes_supported": []string{"query"}, "code_challenge_methods_supported": []string{"S256"},
+		"grant_types_supported":                                 []string{"authorization_code", "refresh_token", "client_credentials"},
+		"token_endpoint_auth_methods_supported":                 authMethods(),
+		"token_endpoint_auth_signing_alg_values_supported":      oauth.Algorithms(),
+		"revocation_endpoint_auth_methods_supported":            authMethods(),
+		"revocation_endpoint_auth_signing_alg_values_supported": oauth.Algorithms(),
+		"authorization_response_iss_parameter_supported":        true, "client_id_metadata_document_supported": true,
 	})
+}
+
+// authMethods returns the ways in which clients prove who they are: none for those that people log in with, the
+// others for machines.
+func authMethods() []oidc.AuthMethod {
+	return []oidc.AuthMethod{oidc.AuthMethodNone, oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 }
 
 // named adds the issuer to the errors that the library sends to clients (RFC 9207).

@@ -20,17 +20,19 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/users"
 )
 
 // A client is a program that people log in with. It is public: it has no secret, and proves with PKCE
-// that a code is its own.
+// that a code is its own. Or it is a machine, which has a secret or a key, and acts for itself.
 type client struct {
 	ID        string
 	Name      string
 	Redirects []string
-	Document  bool // the id is the URL of a document that the host of the URL publishes
+	Document  bool           // the id is the URL of a document that the host of the URL publishes
+	machine   *tokens.Client // nil for a program that people log in with
 }
 
 // The methods of op.Client.
@@ -39,7 +41,6 @@ func (c client) GetID() string                       { return c.ID }
 func (c client) RedirectURIs() []string              { return c.Redirects }
 func (c client) PostLogoutRedirectURIs() []string    { return nil }
 func (c client) ApplicationType() op.ApplicationType { return op.ApplicationTypeNative }
-func (c client) AuthMethod() oidc.AuthMethod         { return oidc.AuthMethodNone }
 func (c client) ResponseTypes() []oidc.ResponseType {
 	return []oidc.ResponseType{oidc.ResponseTypeCode}
 }
@@ -55,7 +56,20 @@ func (c client) RestrictAdditionalAccessTokenScopes() scoped {
 	return nil
 }
 
+func (c client) AuthMethod() oidc.AuthMethod {
+	switch {
+	case c.machine == nil:
+		return oidc.AuthMethodNone
+	case c.machine.Keys != "":
+		return oidc.AuthMethodPrivateKeyJWT
+	}
+	return oidc.AuthMethodBasic
+}
+
 func (c client) GrantTypes() []oidc.GrantType {
+	if c.machine != nil {
+		return []oidc.GrantType{oidc.GrantTypeClientCredentials}
+	}
 	return []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken}
 }
 
@@ -72,6 +86,9 @@ func (c client) host() string {
 
 // label returns the client for logs.
 func (c client) label() string {
+	if c.machine != nil {
+		return c.Name + " (machine " + c.ID + ")"
+	}
 	if c.Document {
 		return c.Name + " (" + c.ID + ")"
 	}

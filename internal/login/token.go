@@ -60,6 +60,9 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, verb string, libr
 	for name, values := range got.header {
 		w.Header()[name] = values
 	}
+	if got.status == http.StatusUnauthorized && r.Header.Get("Authorization") != "" {
+		w.Header().Set("WWW-Authenticate", `Basic realm="mcp-tools"`)
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(got.status)
@@ -76,17 +79,19 @@ func note(ctx context.Context, c client, user, agent string) {
 // VerifyClient returns the client of a request for tokens. One that is not known gets 401, which tells it
 // to register again.
 func (s *Server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
-	unknown := func(why string) error {
-		return op.NewStatusError(oidc.ErrInvalidClient().WithDescription("%s", why), http.StatusUnauthorized)
-	}
 	if r.Data.ClientAssertion != "" || r.Data.ClientSecret != "" {
-		return nil, unknown("clients of this server have no secrets and keys")
+		return s.verifyMachine(ctx, r.Data)
 	}
 	c, _, err := s.known(ctx, r.Data.ClientID)
 	if errors.Is(err, errNoClient) {
 		return nil, unknown(errNoClient.Error())
 	}
 	return c, s.public(err)
+}
+
+// unknown returns the error for a client that is not known or cannot prove who it is.
+func unknown(why string) error {
+	return op.NewStatusError(oidc.ErrInvalidClient().WithDescription("%s", why), http.StatusUnauthorized)
 }
 
 func badGrant(why string) error { return oidc.ErrInvalidGrant().WithDescription("%s", why) }
@@ -96,7 +101,7 @@ type issued struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
 	ExpiresIn    int    `json:"expires_in"`
-	RefreshToken string `json:"refresh_token"`
+	RefreshToken string `json:"refresh_token,omitzero"`
 	Scope        string `json:"scope,omitzero"`
 }
 
@@ -348,6 +353,9 @@ func (s *Server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.Revoca
 	c, _ := r.Client.(client)
 	note(ctx, c, "", "")
 	err := s.DB.Update(ctx, func(t *store.Tx) error {
+		if c.machine != nil {
+			return c.machine.Forget(t, r.Data.Token)
+		}
 		id, err := tokens.Holder(t, r.Data.Token)
 		if errors.Is(err, store.ErrNotFound) {
 			var g refreshRow

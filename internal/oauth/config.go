@@ -19,6 +19,14 @@ func acceptedAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA}
 }
 
+// Algorithms returns the names of the accepted signature algorithms.
+func Algorithms() (names []string) {
+	for _, alg := range acceptedAlgorithms() {
+		names = append(names, string(alg))
+	}
+	return names
+}
+
 func (c Config) checkIssuer() error {
 	issuer, err := c.parseURL(c.Issuer)
 	switch {

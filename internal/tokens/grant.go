@@ -13,8 +13,12 @@ import (
 // AccessAge is how long a secret of a granted token can be used for calls.
 const AccessAge = time.Hour
 
-// maxAccess is the maximum number of secrets of one granted token that are valid at a time.
-const maxAccess = 5
+// maxAccess is the maximum number of secrets of one granted token that are valid at a time, and maxClientAccess that of a
+// [Client], which may be many processes.
+const (
+	maxAccess       = 5
+	maxClientAccess = 100
+)
 
 // A granted token is issued by a login. It has an id, a name, profiles and an end as every token,
 // and it is listed, revoked and recorded under this id while it lasts. Its secrets are short-lived:
@@ -43,7 +47,9 @@ func Grant(tx *store.Tx, req Token) (Secret, Token, error) {
 
 // Renew adds a secret for calls to a granted token in a transaction. The token must be valid. The
 // former secrets are valid until they expire, at most [AccessAge].
-func Renew(tx *store.Tx, id string) (Secret, error) {
+func Renew(tx *store.Tx, id string) (Secret, error) { return renew(tx, id, maxAccess) }
+
+func renew(tx *store.Tx, id string, most int) (Secret, error) {
 	plain := generate()
 	_, err := tx.Exec("INSERT INTO token_access (hash, token, expires) VALUES ($1, $2, {{now}} + $3)",
 		hashOf(plain.Reveal()), id, AccessAge.Milliseconds())
@@ -51,7 +57,7 @@ func Renew(tx *store.Tx, id string) (Secret, error) {
 		return Secret{}, err
 	}
 	_, err = tx.Exec(`DELETE FROM token_access WHERE token = $1 AND (expires <= {{now}} OR hash NOT IN (SELECT hash FROM
-		token_access WHERE token = $1 ORDER BY expires DESC, hash LIMIT $2))`, id, maxAccess)
+		token_access WHERE token = $1 ORDER BY expires DESC, hash LIMIT $2))`, id, most)
 	return plain, err
 }
 

@@ -3,11 +3,13 @@ package tokens
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -23,6 +25,8 @@ type Setup struct {
 	URL func() string
 	// Env is the variable in which clients keep a token.
 	Env string
+	// Login returns the origin of the server's own login, "" if it has none.
+	Login func() string
 	// Listed returns the number of tokens in the settings.
 	Listed func() int
 }
@@ -47,10 +51,15 @@ at once. Only hashes are stored: a token is shown once, when it is created.`,
 				Name: "create", Title: "Create a token, and show it once", Risk: tool.Writes,
 				Doc: `create creates a token and prints it to stdout, for scripts; messages go to stderr.
 The token may use the profiles given: the first by default, others if the client asks
-for them. * stands for all profiles.`,
+for them. * stands for all profiles.
+
+With --client or --key the token is for a machine that gets short-lived secrets by itself,
+with the client credentials grant of OAuth: create prints its client_id and, without a
+key, its client_secret. The server needs its own login; see docs/guides/oauth.md.`,
 				Example: `  mcp-tools token create --name laptop --profile coding
   mcp-tools token create --name ci --profile readonly --expires 30d
   mcp-tools token create --name console --approve
+  mcp-tools token create --name nightly --profile coding --key nightly.pub
   mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
 			}, o.create),
 			room.Do(room.Verb{
@@ -84,6 +93,8 @@ type createArgs struct {
 	PeerKind   string   `json:"peer_kind,omitempty" jsonschema:"kind of the chat: direct or group"`
 	Topic      string   `json:"topic,omitempty" jsonschema:"topic or thread within the chat"`
 	Structured bool     `json:"structured,omitempty" jsonschema:"results also have structured content, for programs"`
+	Client     bool     `json:"client,omitempty" jsonschema:"for a machine that gets secrets by itself, with a client_id and a client_secret"`
+	Key        string   `json:"key,omitempty" jsonschema:"file with the public key of such a machine, in place of a client_secret: PEM, or a JSON Web Key Set"`
 	Expires    string   `json:"expires,omitempty" jsonschema:"when the token expires: a date, a time, or a duration such as 30d (default: never)"`
 }
 
@@ -94,7 +105,7 @@ func (o *operator) request(a createArgs) (req Token, err error) {
 		Place: Place{Provider: a.Provider, Chat: a.Chat, PeerKind: a.PeerKind, Topic: a.Topic},
 	}
 	switch {
-	case a.Approve && (a.Profile != nil || a.Workspace != "" || req.Place != (Place{}) || a.Structured):
+	case a.Approve && (a.Profile != nil || a.Workspace != "" || req.Place != (Place{}) || a.Structured || a.Client || a.Key != ""):
 		return req, room.Mistake(
 			"a token with --approve makes no calls; it takes only --name, --agent, --user and --expires")
 	case slices.Contains(a.Profile, ""):
@@ -134,6 +145,9 @@ func (o *operator) create(ctx context.Context, args createArgs) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if args.Client || args.Key != "" {
+		return o.createClient(ctx, req, args.Key)
+	}
 	secret, t, err := o.Create(ctx, req)
 	if err != nil {
 		return tool.Result{}, err
@@ -157,6 +171,43 @@ Set it in the environment of the client, and connect the client:
 			"It has no user: tokens without a user share their memories; --user gives it separate ones.")
 	}
 	return result, nil
+}
+
+// A createdClient is a machine, with its secret if it has one.
+type createdClient struct {
+	ID     string `json:"client_id"`
+	Secret string `json:"client_secret,omitzero"`
+	Token
+}
+
+// createClient creates the token of a machine. key is the file with its public key, "" for a secret.
+func (o *operator) createClient(ctx context.Context, req Token, key string) (tool.Result, error) {
+	if o.setup.Login() == "" {
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "this server has no login of its own").
+			Try("set server.public_url to its https URL, which ends in /mcp, without a section connections.oauth; " +
+				"or create a token without --client and --key")
+	}
+	var keys []byte
+	if key != "" {
+		text, err := os.ReadFile(key)
+		if err == nil {
+			keys, err = oauth.ParseKeys(text)
+		}
+		if err != nil {
+			return tool.Result{}, room.Mistake("--key %q: %w", key, err)
+		}
+	}
+	secret, t, err := o.CreateClient(ctx, req, string(keys))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	text, note := "client_id: "+t.ID, "It proves with its key who it is."
+	if key == "" {
+		text, note = text+"\nclient_secret: "+secret.Reveal(), "Its secret is not shown again."
+	}
+	result := tool.Text(text).With(createdClient{t.ID, secret.Reveal(), t})
+	return room.Beside(result, "The machine %s may use the profile %s at %s. %s\nmcp-tools token revoke %s ends it.", t.Name,
+		strings.Join(t.Profiles, ", "), o.setup.URL(), note, t.ID), nil
 }
 
 // A listed token has its state.

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -49,6 +50,22 @@ type login struct {
 	TokenURL string           `json:"token_url"`
 	Style    oauth2.AuthStyle `json:"auth_style"`
 	Token    *oauth2.Token    `json:"token"`
+	Machine  bool             `json:"machine,omitempty"` // the client acts for itself, with its secret
+}
+
+// source returns the source of the next token. ctx has the HTTP client.
+func (l login) source(ctx context.Context) oauth2.TokenSource {
+	if l.Machine {
+		config := clientcredentials.Config{
+			ClientID: l.ClientID, ClientSecret: l.Secret, TokenURL: l.TokenURL, AuthStyle: l.Style,
+			EndpointParams: url.Values{"resource": {l.URL}},
+		}
+		return config.TokenSource(ctx)
+	}
+	config := oauth2.Config{
+		ClientID: l.ClientID, ClientSecret: l.Secret, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: l.Style},
+	}
+	return config.TokenSource(ctx, l.Token)
 }
 
 func loginName(server string) string { return "mcp-login-" + server }
@@ -174,12 +191,8 @@ func (a *authorized) token(ctx context.Context) (*oauth2.Token, error) {
 	if a.login.Token.Valid() {
 		return a.login.Token, nil
 	}
-	config := oauth2.Config{
-		ClientID: a.login.ClientID, ClientSecret: a.login.Secret,
-		Endpoint: oauth2.Endpoint{TokenURL: a.login.TokenURL, AuthStyle: a.login.Style},
-	}
 	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, loginClient(a.base))
-	renewed, err := config.TokenSource(ctx, a.login.Token).Token()
+	renewed, err := a.login.source(ctx).Token()
 	if err != nil {
 		return nil, errors.New("the token could not be renewed") // the error has the answer of the server
 	}
@@ -196,6 +209,12 @@ func (a *authorized) refused(ctx context.Context, response *http.Response) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.login.Machine && issuer == a.login.Issuer { // the next request gets a token of its own
+		a.login.Token = &oauth2.Token{}
+		if err := a.b.keepLogin(ctx, a.server, a.login); err != nil {
+			a.b.o.Log.Warn("the login of an MCP server could not be kept", "server", a.server, "err", err)
+		}
+	}
 	if issuer != a.login.Issuer {
 		if err := a.b.forgetLogin(a.server); err != nil {
 			a.b.o.Log.Warn("the login of an MCP server could not be removed", "server", a.server, "err", err)
@@ -233,9 +252,38 @@ func issuerOf(ctx context.Context, client *http.Client, server string, header ht
 	return root, nil // as the revision of 2025-03-26 has it
 }
 
+// LoginMachine logs in to a server with OAuth, as a client that acts for itself: no person agrees. The authorization
+// server of the server has given the client its id and its secret before.
+func (b *Bridge) LoginMachine(ctx context.Context, name, id, secret string) error {
+	return b.logIn(ctx, name, func(ctx context.Context, client *http.Client, challenge *http.Response, done *login) error {
+		_ = challenge.Body.Close()
+		found, err := auth.GetAuthServerMetadata(ctx, done.Issuer, client)
+		switch {
+		case err != nil:
+			return err
+		case found == nil || found.TokenEndpoint == "":
+			return errors.New("the authorization server publishes no metadata")
+		}
+		done.ClientID, done.Secret, done.TokenURL, done.Machine = id, secret, found.TokenEndpoint, true
+		done.Token, err = done.source(context.WithValue(ctx, oauth2.HTTPClient, client)).Token()
+		if err != nil {
+			return errors.New("the authorization server does not accept the id and the secret") // the error has its answer
+		}
+		return nil
+	})
+}
+
 // Login logs in to a server with OAuth. show gets the address that a person has to open in a browser of this
 // machine. It returns when the person has agreed, or refused.
 func (b *Bridge) Login(ctx context.Context, name string, show func(address string)) error {
+	return b.logIn(ctx, name, func(ctx context.Context, client *http.Client, challenge *http.Response, done *login) error {
+		return b.askPerson(ctx, client, challenge, done, show)
+	})
+}
+
+// logIn logs in to a server: get gets the rest of a login, for the answer of the server to a request without one.
+func (b *Bridge) logIn(ctx context.Context, name string, get func(ctx context.Context, client *http.Client,
+	challenge *http.Response, done *login) error) error {
 	one, err := b.server(ctx, name)
 	if err != nil {
 		return err
@@ -259,12 +307,26 @@ func (b *Bridge) Login(ctx context.Context, name string, show func(address strin
 	if err != nil {
 		return err
 	}
+	done := login{URL: one.URL, Issuer: issuer}
+	if err := get(ctx, client, challenge, &done); err != nil {
+		return tool.Errorf(tool.Refused, "the login to %q has failed: %s", name,
+			cleaned(text.Clip(err.Error(), maxReason), maxReason)).Try("try again").Because(err)
+	}
+	if done.Token == nil {
+		return tool.Errorf(tool.Unavailable, "the server %q wants no login", name).Try("use it")
+	}
+	b.pool.forget(name)
+	return b.keepLogin(ctx, name, done)
+}
+
+// askPerson has a person agree in a browser, and gets the tokens that result.
+func (b *Bridge) askPerson(ctx context.Context, client *http.Client, challenge *http.Response, done *login,
+	show func(address string)) error {
 	back, err := listenForCode()
 	if err != nil {
 		return err
 	}
 	defer back.close()
-	done := login{URL: one.URL, Issuer: issuer}
 	config := auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
 			Metadata: &oauthex.ClientRegistrationMetadata{
@@ -295,15 +357,7 @@ func (b *Bridge) Login(ctx context.Context, name string, show func(address strin
 	if err != nil {
 		return err
 	}
-	if err := handler.Authorize(ctx, challenge.Request, challenge); err != nil {
-		return tool.Errorf(tool.Refused, "the login to %q has failed: %s", name,
-			cleaned(text.Clip(err.Error(), maxReason), maxReason)).Try("try again").Because(err)
-	}
-	if done.Token == nil {
-		return tool.Errorf(tool.Unavailable, "the server %q wants no login", name).Try("use it")
-	}
-	b.pool.forget(name)
-	return b.keepLogin(ctx, name, done)
+	return handler.Authorize(ctx, challenge.Request, challenge)
 }
 
 // challenge returns the answer of a server to a request without a token.

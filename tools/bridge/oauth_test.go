@@ -88,6 +88,11 @@ func newGuarded(t *testing.T) *guarded {
 			said := "no verifier or no resource: " + r.Form.Encode()
 			g.problem.Store(&said)
 		}
+		if id, secret, _ := r.BasicAuth(); r.Form.Get("grant_type") == "client_credentials" && (id != "machine" || secret != "key" ||
+			r.Form.Get("resource") != g.URL+"/mcp") {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
 		token := fmt.Sprintf("token-%d", g.issued.Add(1))
 		g.valid.Store(&token)
 		write(w, map[string]any{
@@ -219,6 +224,55 @@ func TestLogin(t *testing.T) {
 	}
 	if _, err := vault.Get("mcp-login-hub"); err == nil {
 		t.Error("the tokens of the former issuer are kept")
+	}
+}
+
+// TestLoginMachine gets tokens with an id and a secret, and new ones when they have expired or are refused.
+func TestLoginMachine(t *testing.T) {
+	g := newGuarded(t)
+	var masked sync.Map
+	b := newBridge(t, storetest.Open(t, t.TempDir()), nil, func(o *Options) {
+		o.Settings["hub"] = Server{URL: g.URL + "/mcp"}
+		o.Vault = &memoryVault{values: make(map[string][]byte)}
+		o.Transport = func(Server) (http.RoundTripper, error) { return http.DefaultTransport, nil }
+		o.Mask = func(name string, values ...string) { masked.Store(name, values) }
+	})
+	err := b.LoginMachine(t.Context(), "hub", "machine", "wrong")
+	if tool.AsError(err).Kind != tool.Refused || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("a wrong secret: %v", err)
+	}
+	if err := b.LoginMachine(t.Context(), "hub", "machine", "key"); err != nil {
+		t.Fatal(err)
+	}
+	if values, ok := masked.Load("mcp_login.hub"); !ok || !strings.Contains(fmt.Sprint(values), "key") {
+		t.Errorf("masked is %v", values)
+	}
+	if _, err := b.Refresh(t.Context(), "hub"); err != nil {
+		t.Fatal(err)
+	}
+	call := func() error {
+		_, err := b.run(t.Context(), ann(), "hub__read", `{}`)
+		return err
+	}
+	if err := call(); err != nil || g.issued.Load() != 1 {
+		t.Errorf("%v, %d tokens", err, g.issued.Load())
+	}
+	l, _ := b.readLogin("hub", b.o.Settings["hub"])
+	l.Token.Expiry = l.Token.Expiry.AddDate(-1, 0, 0)
+	if err := b.keepLogin(t.Context(), "hub", l); err != nil {
+		t.Fatal(err)
+	}
+	b.pool.forget("hub")
+	if err := call(); err != nil || g.issued.Load() != 2 {
+		t.Errorf("after it has expired: %v, %d tokens", err, g.issued.Load())
+	}
+	none := "none"
+	g.valid.Store(&none)
+	if err := call(); err == nil {
+		t.Error("a token that was taken back counts")
+	}
+	if err := call(); err != nil || g.issued.Load() != 3 {
+		t.Errorf("after a refusal: %v, %d tokens", err, g.issued.Load())
 	}
 }
 

@@ -116,6 +116,7 @@ func (e *Env) Rooms() []*room.Room {
 		{Name: "embeddings", Checks: []room.Check{embed.Check(e.openEncoder)}},
 		tokens.Room(tokens.Setup{
 			Profiles: e.profiles, Workspace: WorkspaceDir, URL: e.publicURL, Env: config.EnvToken,
+			Login:  func() string { return loginOrigin(e.settings()) },
 			Listed: func() int { return len(e.settings().Connections.Tokens) },
 		}),
 		users.Room(users.Setup{
