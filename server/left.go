@@ -124,8 +124,8 @@ func (s *Server) wayToAnswer(id string) string {
 	if page := s.questionPage(id); page != "" {
 		return fmt.Sprintf("Please decide on %s and then tell me to go on.", page)
 	}
-	return fmt.Sprintf("Please decide in mcp-tools ui, or run mcp-tools approvals allow %s (or deny), on the machine of "+
-		"the server, and then tell me to go on.", id)
+	return fmt.Sprintf("Please run `mcp-tools ui` in a terminal on the machine of the server and decide there, or run "+
+		"`mcp-tools approvals allow %s` (or deny). Then tell me to go on.", id)
 }
 
 // askUserToWatch returns advice for the model about a call that waited in vain.

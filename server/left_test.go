@@ -33,7 +33,7 @@ func TestQuestionsOfRefusedCalls(t *testing.T) {
 		}
 		refused := call(`{"text":"x"}`)
 		id := d.next(t)
-		if want := `say to the user: "Please decide in mcp-tools ui, or run mcp-tools approvals allow ` + id; !strings.Contains(refused, want) {
+		if want := `say to the user: "Please run ` + "`mcp-tools ui` in a terminal on the machine of the server and decide there, or run `mcp-tools approvals allow " + id; !strings.Contains(refused, want) {
 			t.Fatalf("%s: it is refused with %s", name, refused)
 		}
 		if again := call(`{"text":"x"}`); again != refused {

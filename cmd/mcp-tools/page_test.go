@@ -18,7 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/view/viewtest"
 )
 
 // A consoleUser is a person with a browser, and mcp-tools ui on a data directory.
@@ -244,7 +247,7 @@ func TestRefusalLeadsToThePage(t *testing.T) {
 		return body
 	}
 	refused := call()
-	id := regexp.MustCompile(`decide in mcp-tools ui, or run mcp-tools approvals allow (\w+)`).FindStringSubmatch(refused)
+	id := regexp.MustCompile("decide there, or run `mcp-tools approvals allow (\\w+)`").FindStringSubmatch(refused)
 	if id == nil {
 		t.Fatalf("it is refused with %s", refused)
 	}
@@ -253,6 +256,92 @@ func TestRefusalLeadsToThePage(t *testing.T) {
 	if got := call(); strings.Contains(got, "isError") {
 		t.Errorf("after the answer an equal call got %s", got)
 	}
+}
+
+// TestFirstApproval walks as a person does who has never seen the console. The client cannot ask, so its model passes on
+// a sentence; the person starts what it names, opens the link in a browser, and presses two buttons. The equal call
+// runs. While the page is open the next call that needs an approval waits for it, and the person presses one button.
+func TestFirstApproval(t *testing.T) {
+	if works, err := condition("kernel"); !works || err != nil {
+		needtest.Lacking(t, "the kernel sandbox", fmt.Sprint(err))
+	}
+	home, ws := t.TempDir(), t.TempDir()
+	data := filepath.Join(home, "data")
+	notes := filepath.Join(ws, "notes.txt")
+	if err := os.WriteFile(notes, []byte("a note\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := startAgent(t, home, data, ws)
+	remove := map[string]any{"command": "rm notes.txt"}
+	last := time.Now()
+	step := func(what string) {
+		t.Logf("%5d ms: %s", time.Since(last).Milliseconds(), what)
+		last = time.Now()
+	}
+	refused, _, ok := c.try("exec", remove)
+	sentence := regexp.MustCompile("say to the user: \"Please run `(mcp-tools ui)` in a terminal .* Then tell me to go on\\.\"")
+	if ok || !sentence.MatchString(refused) {
+		t.Fatalf("the model got %s", refused)
+	}
+	step("the client's message")
+
+	name := strings.Fields(sentence.FindStringSubmatch(refused)[1])
+	ui := apart(ourselves(t), append(name[1:], "--data", data)...)
+	out := &logbook{news: make(chan struct{})}
+	ui.Stdout, ui.Stderr = out, out
+	if err := ui.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = ui.Process.Signal(os.Interrupt)
+		if err := ui.Wait(); err != nil {
+			t.Errorf("the console ended with %v: %s", err, out.text)
+		}
+	})
+	link := out.find(t, `(http://127\.0\.0\.1:\d+/open/\w+)`)
+	step("mcp-tools ui shows the link")
+	browser := viewtest.Chromium(t, 2*hang)
+	act := func(actions ...chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		if err := chromedp.Do(browser, actions...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	act() // starts it
+	last = time.Now()
+	act(chromedp.Navigate(link), chromedp.WaitVisible("button.go"))
+	step("the page with the button")
+	act(chromedp.Click("button.go"), chromedp.WaitVisible(".risk-destroys button.go"))
+	step("the question")
+	question, err := chromedp.Run(browser, chromedp.Evaluate[string]("document.querySelector('main').innerText"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"rm notes.txt", "Run a command", "Allow once", "Undo restores them"} {
+		if !strings.Contains(question, want) {
+			t.Errorf("the person reads no %q:\n%s", want, question)
+		}
+	}
+	act(chromedp.Click(".risk-destroys button.go"), chromedp.WaitVisible(".notice.good"))
+	step("allowed")
+	if text, _, ok := c.try("exec", remove); !ok {
+		t.Fatalf("after the answer the equal call got %s", text)
+	}
+	if _, err := os.Stat(notes); err == nil {
+		t.Error("the command was allowed, and did not run")
+	}
+	step("the equal call has run")
+
+	pressed := make(chan error, 1)
+	go func() {
+		button := ".risk-destroys button.go"
+		pressed <- chromedp.Do(browser, chromedp.WaitVisible(button), chromedp.Click(button))
+	}()
+	c.call("exec", map[string]any{"command": "rm -f other.txt"})
+	if err := <-pressed; err != nil {
+		t.Error(err)
+	}
+	step("a call has waited for the open page, and has run")
 }
 
 // TestPersonChangesACall has a person who changes the command of a call in the console, first to one that cannot be

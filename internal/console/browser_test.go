@@ -3,8 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,8 +16,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
-	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/view/viewtest"
 )
 
 // hang is how long a test waits for what must happen.
@@ -36,24 +34,9 @@ type chromium struct {
 
 func newChromium(t *testing.T) *chromium {
 	t.Helper()
-	path := needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(hang), chromedp.Flag("disable-gpu", true))
-	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hang)
-	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
-	ctx, end := chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // it may have ended already
-		end()
-		stop()
-		cancel()
-	})
-	b := &chromium{T: t, ctx: ctx}
+	b := &chromium{T: t, ctx: viewtest.Chromium(t, hang)}
 	b.run() // starts it
-	if err := chromedp.Listen(ctx, func(event any) {
+	if err := chromedp.Listen(b.ctx, func(event any) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		switch e := event.(type) {

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -47,24 +48,11 @@ type Host struct {
 // the host's client; without one the host answers calls itself, and shows the page at once.
 func Open(t *testing.T, root string, mcp http.Handler) *Host {
 	t.Helper()
-	chromium := needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
 	_, modules := conformance.Install(t, root).Node()
 	site := httptest.NewServer(newSite(t, modules, mcp))
 	t.Cleanup(site.Close)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(hang), chromedp.WindowSize(900, 900),
-		chromedp.Flag("site-per-process", true),
-		chromedp.Flag("disable-dev-shm-usage", true))
-	ctx, stop := context.WithTimeout(context.Background(), 2*hang)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // closes the browser, and waits for its end
-		stop()
-	})
-	h := &Host{t: t, ctx: ctx}
+	h := &Host{t: t, ctx: Chromium(t, 2*hang, chromedp.NoSandbox, chromedp.WindowSize(900, 900),
+		chromedp.Flag("site-per-process", true))}
 	h.do(chromedp.Navigate(site.URL))
 	h.Wait("window.host && host.loaded")
 	if mcp == nil {
@@ -72,6 +60,28 @@ func Open(t *testing.T, root string, mcp http.Handler) *Host {
 		h.Enter()
 	}
 	return h
+}
+
+// Chromium starts a browser for a test, and returns the context of its page. Both end with the test, or after the limit.
+func Chromium(t *testing.T, limit time.Duration, more ...chromedp.ExecAllocatorOption) context.Context {
+	t.Helper()
+	path := needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(limit), chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit)
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(options, more...)...)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // it may have ended already
+		end()
+		stop()
+		cancel()
+	})
+	return ctx
 }
 
 // newSite returns a site with the host, the modules that it imports, and the page.
