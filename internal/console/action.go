@@ -27,6 +27,7 @@ func (c *Console) do(w http.ResponseWriter, r *Request) {
 	if err = r.addEdits(args, r.PostForm); err == nil {
 		result, question, err = r.act(home, v, args, r.PostForm.Get("confirm") == "yes")
 	}
+	c.held.forget()
 	back := r.back(r.PostForm.Get("back"))
 	switch {
 	case err != nil:
@@ -119,7 +120,7 @@ type field struct{ Name, Value string }
 func fields(form url.Values) (list []field) {
 	for name, values := range form {
 		for _, value := range values {
-			if strings.HasPrefix(name, "arg.") || strings.HasPrefix(name, "match.") {
+			if strings.HasPrefix(name, "arg.") || strings.HasPrefix(name, "exact.") || strings.HasPrefix(name, "match.") {
 				list = append(list, field{name, value})
 			}
 		}
@@ -132,6 +133,10 @@ func fields(form url.Values) (list []field) {
 func formArgs(v room.Verb, form url.Values) map[string]any {
 	args := map[string]any{}
 	for _, p := range v.Params() {
+		if whole := form.Get("exact." + p.Name); json.Valid([]byte(whole)) {
+			args[p.Name] = json.RawMessage(whole)
+			continue
+		}
 		values := form["arg."+p.Name]
 		if len(values) == 0 || len(values) == 1 && strings.TrimSpace(values[0]) == "" {
 			continue

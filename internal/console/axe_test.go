@@ -43,7 +43,7 @@ func axe(t *testing.T) string {
 func TestAccessibility(t *testing.T) {
 	script := axe(t)
 	d := newDay(t, (&shelf{things: []thing{{ID: "one", Agent: "builder", Text: "Which one?", Options: []string{"this", "that"}}}}).room(),
-		lore{20}.room())
+		lore{20}.room(), (&upstreams{held: heldTools()}).room())
 	d.console.Chart = func(string, []string, []Series) ([]byte, error) {
 		return []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 400" width="800" height="400"><path d="M0 0L9 9"/></svg>`), nil
 	}
@@ -62,7 +62,7 @@ func TestAccessibility(t *testing.T) {
 		chromedp.WaitVisible("button"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#menu"))
 	base := d.server.URL + eval[string](b, "document.body.dataset.base")
 	b.look(base, script, "questions", "questions/"+id, "questions/one", "today", "today?plain=1", "calls", "calls/c9999", "charts", "graph", "rooms",
-		"rooms/questions", "rooms/questions/answer", "rooms/audit/tail?run=1", "health", "none", "../..")
+		"rooms/questions", "rooms/bridge/show?arg.name=docs&run=1", "rooms/questions/answer", "rooms/audit/tail?run=1", "health", "none", "../..")
 }
 
 // look looks at pages in both colour schemes.

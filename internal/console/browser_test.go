@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,12 +96,19 @@ func (b *chromium) tabTo(words string) {
 // TestChromium opens the console, answers a question with the keyboard as soon as it comes, and looks at all views on
 // a narrow screen. No view may break the content policy.
 func TestChromium(t *testing.T) {
-	f := newFixture(t, (&shelf{things: []thing{{ID: "one", Agent: "builder", Text: strings.Repeat("long ", 400)}}}).room())
+	servers := &upstreams{held: heldTools()}
+	d := newDay(t, (&shelf{things: []thing{{ID: "one", Agent: "builder", Text: strings.Repeat("long ", 400)}}}).room(), lore{12}.room(),
+		servers.room())
+	f := d.fixture
 	f.console.Chart = func(string, []string, []Series) ([]byte, error) {
 		return []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 400" width="800" height="400"><path d="M0 0L9 9"/></svg>`), nil
 	}
-	f.record(audit.Record{Phase: audit.Done, Call: "c1", Tool: "exec", Agent: "builder", Session: "stdio-1", Outcome: "ok",
-		About: strings.Repeat("wide", 100), Duration: 3, Approval: "approved"})
+	d.call(audit.Record{Call: "c1", Tool: "exec", Agent: "builder", Session: "stdio-1", About: strings.Repeat("wide", 100),
+		Duration: 3, Approval: "approved"}, "", "", "")
+	d.call(audit.Record{Call: "A", Tool: "edit", About: "a.txt", Agent: strings.Repeat("wide", 50), Session: "s1"}, "a.txt", "one\n",
+		strings.Repeat("wide", 200)+"\n")
+	d.call(audit.Record{Phase: audit.Intent, Call: "D", Tool: "exec", About: "make", Session: "s2"}, "", "", "")
+	d.page(d.openLink(), "today", "make") // the store has all calls
 	b := newChromium(t)
 	b.run(chromedp.EmulateViewport(320, 640), chromedp.Navigate(f.server.URL+f.console.Link(room.Person{Name: "ann", Channel: "console"})),
 		chromedp.WaitVisible("button"), chromedp.KeyEvent(kb.Enter), // the button has the focus
@@ -112,10 +120,30 @@ func TestChromium(t *testing.T) {
 	if q, err := f.asks.Get(t.Context(), id, approvals.Approver{}); err != nil || q.State != approvals.Allowed {
 		t.Errorf("the question is %+v, %v", q, err)
 	}
-	open := f.ask(someCall())
 	base := eval[string](b, "document.body.dataset.base")
-	for _, page := range []string{"questions", "questions/" + open, "questions/one", "calls", "calls/c1", "charts", "rooms", "rooms/questions",
-		"rooms/questions/answer", "rooms/questions/show?run=1&arg.id=one", "rooms/audit/tail?run=1", "health", "none"} {
+	b.tabTo("Allow") // of the first tool that is held back
+	b.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".notice.good"))
+	b.run(chromedp.Navigate(f.server.URL+base+"/questions"), chromedp.WaitVisible(".risk-writes"))
+	b.tabTo("Refuse")
+	b.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".notice.good"))
+	if got := servers.answers(); !slices.Equal(got, []string{"approve{docs [search] d1}", "refuse{docs [search] d1}"}) {
+		t.Errorf("the answers about tools are %q", got)
+	}
+	b.run(chromedp.Navigate(f.server.URL+base+"/today"), chromedp.WaitVisible(".timeline"))
+	b.tabTo("Stop, and pause the session")
+	b.tabTo("Undo a.txt")
+	b.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("button[autofocus]"))
+	b.tabTo("Yes, do it")
+	b.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".notice.good"))
+	if got := d.hasUndone(); len(got) != 1 {
+		t.Errorf("undone is %q", got)
+	}
+	b.run(chromedp.Navigate(f.server.URL+base+"/graph"), chromedp.WaitVisible(".graph"))
+	b.tabTo("sun, star")
+	b.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`a.middle[href*="name=sun&"]`))
+	open := f.ask(someCall())
+	for _, page := range []string{"questions", "questions/" + open, "questions/one", "today", "today?plain=1", "graph", "graph?name=sun", "rooms/bridge/show?arg.name=docs&run=1",
+		"calls", "calls/c1", "charts", "rooms", "rooms/questions", "rooms/questions/answer", "rooms/questions/show?run=1&arg.id=one", "rooms/audit/tail?run=1", "health", "none"} {
 		b.run(chromedp.Navigate(f.server.URL+base+"/"+page), chromedp.WaitVisible("h1"))
 		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 320 {
 			t.Errorf("%s is %d pixels wide", page, wide)

@@ -62,6 +62,7 @@ type Console struct {
 	member   *member // nil without a provider
 	refusals webpage.Refusals
 	recent   recent
+	held     heldCount
 	health   sync.Mutex // held while checks run
 	audit    atomic.Pointer[verified]
 	ended    context.Context

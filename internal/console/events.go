@@ -23,7 +23,7 @@ const (
 
 // events sends an event when what a page shows may have changed, until the client goes.
 func (c *Console) events(w http.ResponseWriter, r *Request) {
-	topics := []string{ask.Topic, pauses.Topic} // of the head of every page
+	topics := []string{ask.Topic, pauses.Topic, bridgeTopic} // of the head of every page
 	for _, p := range pages() {
 		if p.Template == r.URL.Query().Get("of") && r.sees(p) {
 			topics = append(topics, p.Topics...)
@@ -59,6 +59,7 @@ func (c *Console) events(w http.ResponseWriter, r *Request) {
 			_ = send("event: ended\ndata: -\n\n") // else the client has gone first
 			return
 		case <-changed:
+			c.held.forget()
 			text = "event: changed\ndata: -\n\n"
 		case <-tick.C:
 			if r.session.valid != nil && !r.session.valid(r.Context()) {

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // A fixture is a console with a store, and what it has recorded.
@@ -51,15 +52,7 @@ func TestMain(m *testing.M) {
 func newFixture(t testing.TB, more ...*room.Room) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := store.Open(t.Context(), store.Options{DSN: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Open(t, dir)
 	f := &fixture{
 		TB: t, store: s, dir: dir, asks: approvals.New(approvals.Options{DB: s}),
 		person: map[string]room.Person{good: {Name: "token:ann", Channel: "console"}},

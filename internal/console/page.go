@@ -133,6 +133,7 @@ func (r *Request) view(p Page, data any) View {
 			}
 		}
 	}
+	v.Open += r.heldCount()
 	_, _, err = r.verb("pauses", "pause")
 	v.MayPause = err == nil
 	return v
@@ -308,7 +309,7 @@ func functions() template.FuncMap {
 		"escape": escape, "verb": verbPath, "outcome": outcomeOf,
 		"ms":   func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
 		"add":  func(a, b int) int { return a + b },
-		"diff": diffRows, "held": held, "owned": func(owner url.Values) template.URL { return template.URL(owner.Encode()) }, "most": func() int { return maxHeld }, "picture": pictureURL, "heading": heading,
+		"diff": diffRows, "held": held, "exact": exact, "owned": func(owner url.Values) template.URL { return template.URL(owner.Encode()) }, "most": func() int { return maxHeld }, "picture": pictureURL, "heading": heading,
 		"args": func(v ...any) []any { return v },
 	}
 }

@@ -3,11 +3,14 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -146,15 +149,8 @@ func showQuestions(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := r.verb("bridge", "held"); err == nil {
-		if result, _, err = r.Call("bridge", "held", nil); err != nil {
-			return nil, err
-		}
-		all, err := items[room.Difference](result)
-		if err != nil {
-			return nil, err
-		}
-		d.Held = slices.DeleteFunc(slices.Clone(all), func(one room.Difference) bool { return one.Refused })
+	if d.Held, err = r.heldTools(); err != nil {
+		return nil, err
 	}
 	if _, _, err := r.verb("questions", "list"); err != nil {
 		return d, nil // not for people who decide about some callers
@@ -163,6 +159,74 @@ func showQuestions(r *Request) (any, error) {
 		d.Asked, err = items[asked](result)
 	}
 	return d, err
+}
+
+// heldTools returns the tools of other MCP servers that wait for the person.
+func (r *Request) heldTools() ([]room.Difference, error) {
+	if _, _, err := r.verb("bridge", "held"); err != nil {
+		return nil, nil // there are no such servers, or the person decides about some callers
+	}
+	result, _, err := r.Call("bridge", "held", nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := items[room.Difference](result)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(one room.Difference) bool { return one.Refused }), nil
+}
+
+// heldAge is how long the number of tools that are held back is not counted again, unless something changes.
+const heldAge = 10 * time.Second
+
+// A heldCount is the number of tools that are held back, which every page shows.
+type heldCount struct {
+	mu    sync.Mutex
+	at    time.Time
+	count int
+}
+
+// forget makes the next page count again.
+func (h *heldCount) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = time.Time{}
+}
+
+// heldCount returns how many tools of other MCP servers wait for the person.
+func (r *Request) heldCount() int {
+	if _, _, err := r.verb("bridge", "held"); err != nil {
+		return 0
+	}
+	h := &r.console.held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.at) > heldAge {
+		all, err := r.heldTools()
+		if err != nil {
+			return 0 // the page of the questions shows the error
+		}
+		h.at, h.count = time.Now(), len(all)
+	}
+	return h.count
+}
+
+// exact returns a list of one name as JSON in ASCII: browsers change line breaks in forms, and pages write out
+// characters that cannot be seen.
+func exact(name string) (string, error) {
+	encoded, err := json.Marshal([]string{name})
+	var b strings.Builder
+	for _, c := range string(encoded) {
+		if c < 0x7f {
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, c) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String(), err
 }
 
 const (

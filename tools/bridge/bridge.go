@@ -81,6 +81,8 @@ type Options struct {
 	Complete func(ctx context.Context, r llm.Request) (llm.Reply, error)
 	// Publish gets the tools when they have changed. It may be nil.
 	Publish func(all []tool.Tool) error
+	// Page returns the address of the console, "" if there is none. It may be nil.
+	Page func() string
 	// Passive is a bridge that connects to servers only when it is told to.
 	Passive bool
 	Version string

@@ -909,8 +909,12 @@ func TestReplacedServersAreListedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := next.run(t.Context(), ann(), "hub__read", `{}`)
-	if known := tool.AsError(err); !strings.Contains(known.Error(), "bridge approve hub") {
+	if known := tool.AsError(err).Error(); !strings.Contains(known, "bridge approve hub") || !strings.Contains(known, "mcp-tools ui") {
 		t.Errorf("the changed tool: %v", err)
+	}
+	next.o.Page = func() string { return "https://console.example/" }
+	if known := next.heldBack("hub").Error(); !strings.Contains(known, "accept it on https://console.example/, or") {
+		t.Errorf("with a console, the changed tool: %s", known)
 	}
 	if res, err := next.run(t.Context(), ann(), "hub__other", `{}`); err != nil || !strings.Contains(res.Text(), "other got") {
 		t.Errorf("the tool that is as before: %q, %v", res.Text(), err)

@@ -87,7 +87,7 @@ func (b *Bridge) admit(ctx context.Context, server, name, definition string) (*s
 	one := s.servers[server]
 	if one == nil || one.usable[name] != definition {
 		if one != nil && one.holds(name) {
-			return nil, Server{}, one.heldBack()
+			return nil, Server{}, b.heldBack(server)
 		}
 		return nil, Server{}, tool.Errorf(tool.Unavailable, "the tool is not offered any more").
 			Try("list the tools again")
@@ -105,10 +105,16 @@ func (s *served) holds(name string) bool {
 	return slices.ContainsFunc(slices.Concat(s.held, s.refused), func(c Change) bool { return c.Tool == name && c.After != nil })
 }
 
-func (s *served) heldBack() error {
+func (b *Bridge) heldBack(server string) error {
+	where := "in mcp-tools ui"
+	if b.o.Page != nil {
+		if page := b.o.Page(); page != "" {
+			where = "on " + page
+		}
+	}
 	return tool.Errorf(tool.Unavailable, "the MCP server %q has changed this tool, and no operator has accepted it yet",
-		s.name).Try("ask the operator to run mcp-tools bridge show %s, and then mcp-tools bridge approve %s", s.name,
-		s.name)
+		server).Try("ask the operator to look at the change and accept it %s, or with mcp-tools bridge show %s and then "+
+		"mcp-tools bridge approve %s", where, server, server)
 }
 
 // call calls a tool of a server.

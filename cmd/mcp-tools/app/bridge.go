@@ -38,6 +38,7 @@ const bridgeSource = "bridge"
 func (a *App) openBridge(context.Context) error {
 	o := bridgeParts{a.env, a.loaded, a.data, a.store, a.scrub, a.tiers, a.log}.options()
 	o.Marks = a.web.Options.Marks
+	o.Page = func() string { return a.questionPage("") }
 	o.Provided = pluginServers(a.plugins.current())
 	o.Publish = func(all []tool.Tool) error { return a.SetTools(bridgeSource, all) }
 	o.Complete = func(ctx context.Context, r llm.Request) (llm.Reply, error) { return a.models.Complete(ctx, r) }
