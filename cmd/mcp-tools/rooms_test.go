@@ -96,8 +96,11 @@ func TestUndoOfOperators(t *testing.T) {
 		t.Errorf("the file is still there: %v", err)
 	}
 	run(1, "undo", event.Calls[0], "--yes") // again, by the id of its call
-	if out := run(0, "today", "--day", date); !strings.Contains(out, "undone by") {
-		t.Errorf("the timeline is %s", out)
+	if out := run(0, "today", "--day", date); !strings.Contains(out, "undone by "+app.SystemUser()+" with ") {
+		t.Errorf("the timeline does not name the operator: %s", out)
+	}
+	if out := run(0, "call", "--workspace", work, "history", "path=notes/a.txt"); !strings.Contains(out, "undone by the operator "+app.SystemUser()+" with ") {
+		t.Errorf("the history does not name the operator: %s", out)
 	}
 }
 

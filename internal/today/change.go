@@ -24,9 +24,11 @@ type ShownChange struct {
 	Tool   string    `json:"tool,omitempty"`
 	Call   string    `json:"call,omitempty"` // for mcp-tools audit tail --call
 	Undone string    `json:"undone,omitempty"`
-	Files  []Change  `json:"files"`
-	More   int       `json:"more,omitempty"` // files beyond maxShownFiles
-	Left   []string  `json:"left,omitempty"` // files that a command changed, and that cannot be restored
+	// UndoneBy is the operator who has undone it, "" for an agent.
+	UndoneBy string   `json:"undone_by,omitempty"`
+	Files    []Change `json:"files"`
+	More     int      `json:"more,omitempty"` // files beyond maxShownFiles
+	Left     []string `json:"left,omitempty"` // files that a command changed, and that cannot be restored
 }
 
 // Shown is how a file differs.
@@ -63,7 +65,8 @@ func (o *operator) change(ctx context.Context, a changeArgs) (none tool.Result, 
 		return none, err
 	}
 	shown := ShownChange{ID: a.Change, At: past.Time, By: strings.Trim(past.By, "/"), Tool: past.Tool, Call: past.Call, Undone: past.Undone,
-		Files: []Change{}}
+		UndoneBy: past.UndoneBy,
+		Files:    []Change{}}
 	for _, name := range past.Left {
 		shown.Left = append(shown.Left, string(name))
 	}
@@ -140,7 +143,7 @@ func (o *operator) find(ctx context.Context, id string) (history.LoggedChange, e
 
 // changeOf returns the change of one file.
 func changeOf(c history.LoggedChange, f history.FileRecord) Change {
-	one := Change{ID: c.ID, File: string(f.Shown), Undone: c.Undone, first: f}
+	one := Change{ID: c.ID, File: string(f.Shown), Undone: c.Undone, UndoneBy: c.UndoneBy, first: f}
 	one.become(c, f)
 	return one
 }
@@ -149,7 +152,9 @@ func (s ShownChange) forPeople() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, by %s of %s", s.At.Local().Format(time.DateTime), terminal.OneLine(s.Tool),
 		terminal.OneLine(s.By))
-	if s.Undone != "" {
+	if s.UndoneBy != "" {
+		fmt.Fprintf(&b, ", undone by %s with %s", terminal.OneLine(s.UndoneBy), s.Undone)
+	} else if s.Undone != "" {
 		fmt.Fprintf(&b, ", undone by %s", s.Undone)
 	}
 	b.WriteByte('\n')

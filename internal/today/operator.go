@@ -345,6 +345,8 @@ func (c Change) forPeople() string {
 		line += fmt.Sprintf("  +%d -%d", c.Added, c.Removed)
 	}
 	switch {
+	case c.UndoneBy != "":
+		line += fmt.Sprintf("  undone by %s with %s", terminal.OneLine(c.UndoneBy), c.Undone)
 	case c.Undone != "":
 		line += "  undone by " + c.Undone
 	case c.Undoable && c.Several:

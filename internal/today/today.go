@@ -95,6 +95,7 @@ type Change struct {
 	Removed  int    `json:"removed"`           // likewise
 	Counted  bool   `json:"counted"`           // false for contents that are not text, large, or not kept
 	Undone   string `json:"undone,omitempty"`
+	UndoneBy string `json:"undone_by,omitempty"` // the operator who has undone it, "" for an agent
 	Undoable bool   `json:"undoable"` // if the file has not changed since
 	Shown
 
@@ -643,7 +644,7 @@ func (e *builtEvent) change(c history.LoggedChange, f history.FileRecord) {
 	if !seen || e.Changes[i].Undone != c.Undone {
 		i = len(e.Changes)
 		e.changed[f.Path()] = i
-		e.Changes = append(e.Changes, Change{File: string(f.Shown), Undone: c.Undone, first: f})
+		e.Changes = append(e.Changes, Change{File: string(f.Shown), Undone: c.Undone, UndoneBy: c.UndoneBy, first: f})
 	}
 	e.Changes[i].become(c, f)
 	e.Changes[i].Times++

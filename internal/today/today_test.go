@@ -145,14 +145,14 @@ func TestChangesOfFilesStandAtTheirCalls(t *testing.T) {
 			call("exec", "rm c", named("D"))},
 		changes: map[string][]history.LoggedChange{
 			"A": {{Record: history.Record{ID: "id1", Files: []history.FileRecord{file("a", false, true)}}}},
-			"B": {{Record: history.Record{ID: "id2", Files: []history.FileRecord{file("b", true, true)}}, Undone: "id9"}},
+			"B": {{Record: history.Record{ID: "id2", Files: []history.FileRecord{file("b", true, true)}}, Undone: "id9", UndoneBy: "root"}},
 			"C": {{Record: history.Record{ID: "id3", Files: []history.FileRecord{file("a", true, true)}}}},
 			"D": {{Record: history.Record{ID: "id4", Files: []history.FileRecord{file("c", true, false)}}}},
 		},
 	}
 	want := `09:00  changed 2 files
 created and changed a  undo the last id3
-changed b  undone by id9
+changed b  undone by root with id9
 09:00  ran rm c
 removed c  undo id4`
 	if got := show(log); got != want {

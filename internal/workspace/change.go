@@ -241,7 +241,7 @@ func (a *attempt) record(ctx context.Context) history.Record {
 		Time: time.Now().UTC(), By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call,
 		Script: running.Script, Undoes: a.undoes,
 	}
-	if r.Undoes != "" && !strings.HasPrefix(r.Tool, "undo by ") { // an operator has a name
+	if r.Undoes != "" && !strings.HasPrefix(r.Tool, history.OperatorUndo) { // an operator has a name
 		r.Tool = "undo"
 	}
 	return r

@@ -130,6 +130,7 @@ type PastChange struct {
 	After    int64     `json:"after"`
 	Undoable bool      `json:"undoable"`         // it is not undone, and the old content is still kept
 	Undone   string    `json:"undone,omitempty"` // the change that reverted this one; "" if none did
+	UndoneBy string    `json:"-"`                // the operator who reverted it, "" for a call
 	Script   string    `json:"script,omitempty"` // whose changes can be undone as one, by this id; "" for none
 	// Created, Changed and Removed are the numbers of files of the whole change, and Left
 	// the names of some that cannot be restored.

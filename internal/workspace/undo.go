@@ -243,7 +243,8 @@ func (v *historyView) describe(p history.LoggedChange, n int) PastChange {
 	f := p.Files[n]
 	out := PastChange{
 		ID: p.ID, Time: p.Time, Tool: p.Tool, Command: p.Command, By: p.By, Action: "changed", Undone: p.Undone,
-		Script: p.Script, Undoable: p.Undone == "", File: string(f.Shown),
+		UndoneBy: p.UndoneBy,
+		Script:   p.Script, Undoable: p.Undone == "", File: string(f.Shown),
 	}
 	for _, name := range p.Left {
 		out.Left = append(out.Left, string(name))

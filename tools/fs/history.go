@@ -121,6 +121,8 @@ func formatPast(p workspace.PastChange, whole bool, now time.Time) string {
 		}
 	}
 	switch {
+	case p.UndoneBy != "":
+		line += fmt.Sprintf(", undone by the operator %s with %s", p.UndoneBy, p.Undone)
 	case p.Undone != "":
 		line += ", undone by " + p.Undone
 	case !p.Undoable:

@@ -264,7 +264,7 @@ func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Sha
 		return done, err
 	}
 	defer files.Close()
-	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: "undo by " + room.By(ctx).Name}), r.ID)
+	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: history.OperatorUndo + room.By(ctx).Name}), r.ID)
 }
 
 // auditVault returns the vault that opens the keys of the audit log in the store.

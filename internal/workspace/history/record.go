@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -85,10 +86,14 @@ const (
 	maxLine   = 64 << 20
 )
 
+// OperatorUndo begins the tool of a record when an operator, whose name follows, has reverted a change.
+const OperatorUndo = "undo by "
+
 // A LoggedChange is a record from the catalogue.
 type LoggedChange struct {
 	Record
-	Undone string // the id of the change that reverted this one and is not reverted itself
+	Undone   string // the id of the change that reverted this one and is not reverted itself
+	UndoneBy string // the operator who reverted it, "" for a call
 }
 
 // appendRecord writes one record with one write. The caller holds the lock of the
@@ -188,7 +193,8 @@ func (s *Store) each(ctx context.Context, hint string, yield func(LoggedChange) 
 	if quoted, err := json.Marshal(hint); err == nil && hint != "" {
 		needle = quoted[1:] // with the closing quote
 	}
-	undone := map[string]string{}
+	type undo struct{ id, by string }
+	undone := map[string]undo{}
 	return lines(ctx, func(line []byte) bool {
 		if needle != nil && !bytes.Contains(line, needle) && !bytes.Contains(line, []byte(`"undoes":`)) {
 			return true
@@ -197,14 +203,15 @@ func (s *Store) each(ctx context.Context, hint string, yield func(LoggedChange) 
 		if json.Unmarshal(line, &r) != nil || r.ID == "" {
 			return true
 		}
-		p := LoggedChange{Record: r, Undone: undone[r.ID]}
-		for _, whole := range []string{r.Call, r.Script} {
+		p := LoggedChange{Record: r}
+		for _, whole := range []string{r.ID, r.Call, r.Script} {
 			if p.Undone == "" && whole != "" {
-				p.Undone = undone[whole]
+				p.Undone, p.UndoneBy = undone[whole].id, undone[whole].by
 			}
 		}
 		if r.Undoes != "" && p.Undone == "" {
-			undone[r.Undoes] = r.ID
+			_, by, _ := strings.Cut(r.Tool, OperatorUndo)
+			undone[r.Undoes] = undo{r.ID, by}
 		}
 		return yield(p)
 	})
@@ -285,7 +292,7 @@ func merge(id string, all []LoggedChange) LoggedChange {
 		}
 	}
 	if len(one.Files) == 0 {
-		one.Files, one.Undone = all[0].Files, all[0].Undone
+		one.Files, one.Undone, one.UndoneBy = all[0].Files, all[0].Undone, all[0].UndoneBy
 	}
 	one.Files = slices.DeleteFunc(one.Files, func(f FileRecord) bool { return f.Before == nil && f.After == nil })
 	return one
