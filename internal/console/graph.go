@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -197,7 +198,16 @@ func (d *graphData) place(entities []entity, relations []relation) {
 			top, bottom = min(top, n.Y), max(bottom, n.Y)
 		}
 	}
-	d.ViewBox = fmt.Sprintf("0 %.0f %d %.0f", top-graphMargin/2, graphSize, bottom-top+graphMargin)
+	left, right := 0.0, float64(graphSize)
+	for _, n := range d.Nodes {
+		switch text := labelWidth * float64(utf8.RuneCountInString(n.Label())); n.Anchor() {
+		case "end":
+			left = min(left, n.TextX()-text)
+		case "start":
+			right = max(right, n.TextX()+text)
+		}
+	}
+	d.ViewBox = fmt.Sprintf("%.0f %.0f %.0f %.0f", left, top-graphMargin/2, right-left, bottom-top+graphMargin)
 	for _, r := range relations {
 		from, to := byID[r.From], byID[r.To]
 		if from == nil || to == nil || from.Distance < 0 || to.Distance < 0 {
@@ -215,6 +225,9 @@ func (d *graphData) place(entities []entity, relations []relation) {
 }
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
+
+// labelWidth is about the width of a letter of a label.
+const labelWidth = 9
 
 // Label returns the text beside a node.
 func (n node) Label() string { return terminal.Short(terminal.OneLine(n.Name), 22) }

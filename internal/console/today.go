@@ -63,6 +63,11 @@ type daySession struct {
 	Latest []today.Event
 }
 
+// About describes the session, without the agent and the user of its heading.
+func (s daySession) About() string {
+	return strings.TrimPrefix(strings.TrimPrefix(s.Heading(), heading(s.Session)), ", ")
+}
+
 func showToday(r *Request) (any, error) {
 	v := r.URL.Query()
 	q := todayQuery{Day: v.Get("day"), Agent: v.Get("agent"), Session: v.Get("session"), Kind: today.Kind(v.Get("kind")),

@@ -96,7 +96,7 @@ type Change struct {
 	Counted  bool   `json:"counted"`           // false for contents that are not text, large, or not kept
 	Undone   string `json:"undone,omitempty"`
 	UndoneBy string `json:"undone_by,omitempty"` // the operator who has undone it, "" for an agent
-	Undoable bool   `json:"undoable"` // if the file has not changed since
+	Undoable bool   `json:"undoable"`            // if the file has not changed since
 	Shown
 
 	first, last history.FileRecord
@@ -457,7 +457,7 @@ func (b *builder) add(r *audit.Row) {
 	}
 	s.count(r, state, words.kind)
 	if state == Runs {
-		b.running = append(b.running, runningCall(r, words))
+		b.running = append(b.running, runningCall(r))
 	}
 	changes := b.log.changes[r.Call]
 	e := s.event(r, eventKey{words.kind, state, ""}.of(r, words, len(changes) > 0))
@@ -471,7 +471,7 @@ func (b *builder) add(r *audit.Row) {
 			e.State, e.Note = Lost, "it ended with its server"
 		default:
 			e.State = Runs
-			one := runningCall(r, words)
+			one := runningCall(r)
 			one.Kind = "command"
 			b.running = append(b.running, one)
 		}
@@ -493,13 +493,9 @@ func (b *builder) endCommand(r *audit.Row) {
 }
 
 // runningCall describes a call that has not ended.
-func runningCall(r *audit.Row, words phrase) Running {
-	about := []string{}
-	if r.About != "" {
-		about = append(about, r.About)
-	}
+func runningCall(r *audit.Row) Running {
 	return Running{Kind: "call", ID: r.Call, Agent: r.Agent, User: r.User, Session: r.Session, Since: r.Time,
-		Text: words.say(1, about)}
+		Text: strings.TrimSpace(r.Tool + " " + r.About)}
 }
 
 // session returns the session of a record.
