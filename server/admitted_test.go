@@ -14,11 +14,11 @@ type fickle struct {
 	changed *atomic.Bool
 }
 
-func (f fickle) Identify(ctx context.Context, token string) (Identity, error) {
+func (f fickle) Identify(ctx context.Context, token, profile string) (Identity, error) {
 	if f.changed.Load() {
-		return Identity{}, f.Challenge()
+		return Identity{}, f.Challenge(profile)
 	}
-	return f.guestList.Identify(ctx, token)
+	return f.guestList.Identify(ctx, token, profile)
 }
 
 // TestStreamsEndWithTheirToken checks that every kind of open stream ends when its token is revoked.

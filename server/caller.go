@@ -181,15 +181,16 @@ func (i Identity) defaultProfile() string {
 
 // Identities proves bearer tokens.
 type Identities interface {
-	// Identify returns the owner of a token, or a *Challenge. Any other error
-	// means that the token could not be checked: the request is refused.
-	Identify(ctx context.Context, token string) (Identity, error)
-	// Challenge returns the response to a request without a token.
-	Challenge() *Challenge
+	// Identify returns the owner of a token, or a *Challenge, for a request to a profile; "" is the
+	// endpoint without one. Any other error means that the token could not be checked: the request is
+	// refused.
+	Identify(ctx context.Context, token, profile string) (Identity, error)
+	// Challenge returns the response to a request to a profile without a token.
+	Challenge(profile string) *Challenge
 	// Forbidden returns the response to a valid token that may not use profile.
 	Forbidden(profile string) *Challenge
-	// Metadata returns the OAuth protected-resource document, nil without OAuth.
-	Metadata() []byte
+	// Metadata returns the OAuth protected-resource document of a profile, nil without OAuth.
+	Metadata(profile string) []byte
 }
 
 // A Challenge is a refusal that names the client's way to authenticate.

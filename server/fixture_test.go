@@ -139,11 +139,11 @@ func reachingTools() []string {
 // acceptAll implements Identities and accepts every token.
 type acceptAll struct{}
 
-func (acceptAll) Identify(_ context.Context, token string) (Identity, error) {
+func (acceptAll) Identify(_ context.Context, token, _ string) (Identity, error) {
 	return Identity{ID: fingerprint(token), Agent: "suite", User: "tester", Profiles: []string{policy.AnyProfile}}, nil
 }
 
-func (acceptAll) Challenge() *Challenge {
+func (acceptAll) Challenge(string) *Challenge {
 	return &Challenge{Status: http.StatusUnauthorized, Header: "Bearer", Reason: "a token is missing"}
 }
 
@@ -151,4 +151,4 @@ func (acceptAll) Forbidden(string) *Challenge {
 	return &Challenge{Status: http.StatusForbidden, Reason: "not with that token"}
 }
 
-func (acceptAll) Metadata() []byte { return nil }
+func (acceptAll) Metadata(string) []byte { return nil }

@@ -308,9 +308,9 @@ func (h *HTTP) Hold(r *http.Request) (ctx context.Context, release context.Cance
 func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
-		return Identity{}, h.Identities.Challenge()
+		return Identity{}, h.Identities.Challenge(r.PathValue("profile"))
 	}
-	who, err := h.Identities.Identify(r.Context(), strings.TrimSpace(token))
+	who, err := h.Identities.Identify(r.Context(), strings.TrimSpace(token), r.PathValue("profile"))
 	if err == nil {
 		return who, nil
 	}

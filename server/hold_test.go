@@ -18,7 +18,7 @@ type revocable struct {
 	revoked atomic.Bool
 }
 
-func (r *revocable) Identify(context.Context, string) (Identity, error) {
+func (r *revocable) Identify(context.Context, string, string) (Identity, error) {
 	if r.revoked.Load() {
 		return Identity{}, &Challenge{Status: http.StatusUnauthorized}
 	}

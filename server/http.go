@@ -172,8 +172,8 @@ func (h *HTTP) Handler() http.Handler {
 	return h.guard(mux)
 }
 
-func (h *HTTP) metadata(w http.ResponseWriter, _ *http.Request) {
-	doc := h.Identities.Metadata()
+func (h *HTTP) metadata(w http.ResponseWriter, r *http.Request) {
+	doc := h.Identities.Metadata(r.PathValue("profile"))
 	if doc == nil {
 		writeText(w, http.StatusNotFound, "this server issues its tokens itself and does not use OAuth")
 		return

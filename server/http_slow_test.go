@@ -310,4 +310,6 @@ type failing struct {
 	err error
 }
 
-func (f failing) Identify(context.Context, string) (Identity, error) { return Identity{}, f.err }
+func (f failing) Identify(context.Context, string, string) (Identity, error) {
+	return Identity{}, f.err
+}

@@ -22,7 +22,7 @@ import (
 // guestList is the identities of a site, by token.
 type guestList map[string]Identity
 
-func (g guestList) Identify(_ context.Context, token string) (Identity, error) {
+func (g guestList) Identify(_ context.Context, token, _ string) (Identity, error) {
 	who, ok := g[token]
 	if !ok {
 		return who, &Challenge{Status: http.StatusUnauthorized, Header: `Bearer error="invalid_token"`,
@@ -31,7 +31,7 @@ func (g guestList) Identify(_ context.Context, token string) (Identity, error) {
 	return who, nil
 }
 
-func (guestList) Challenge() *Challenge {
+func (guestList) Challenge(string) *Challenge {
 	return &Challenge{Status: http.StatusUnauthorized, Header: "Bearer", Reason: "send a token"}
 }
 
@@ -40,7 +40,7 @@ func (guestList) Forbidden(profile string) *Challenge {
 		Reason: "not with this token: " + profile}
 }
 
-func (guestList) Metadata() []byte { return nil }
+func (guestList) Metadata(string) []byte { return nil }
 
 func guests() guestList {
 	return guestList{

@@ -138,6 +138,22 @@ func (s *loginServer) post(browser *http.Client, path string, form url.Values) s
 	return string(body) + "\n" + res.Header.Get("Refresh")
 }
 
+// get gets a document of JSON, unless into is nil, and returns the answer.
+func (s *loginServer) get(from string, into any) *http.Response {
+	s.t.Helper()
+	res, err := s.browser().Get(from)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if into != nil {
+		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return res
+}
+
 // logIn does in a browser what ann does, from the URL of a client, and returns the URL of the callback.
 func (s *loginServer) logIn(from string) string {
 	s.t.Helper()
@@ -265,6 +281,29 @@ func TestLoginClients(t *testing.T) {
 		id, secret, _ = strings.Cut(text, "\nclient_secret: ")
 		return strings.TrimSpace(id), strings.TrimSpace(secret)
 	}
+	t.Run("challenge of a profile", func(t *testing.T) {
+		for path, scope := range map[string]string{"/readonly": "readonly", "/nonsense": "", "": ""} {
+			res := s.get(s.url+path, nil)
+			challenge := res.Header.Get("WWW-Authenticate")
+			metadata := strings.TrimSuffix(s.url, "/mcp") + "/.well-known/oauth-protected-resource/mcp"
+			if scope != "" {
+				metadata += path
+			}
+			if !strings.Contains(challenge, `resource_metadata="`+metadata+`"`) ||
+				strings.Contains(challenge, "coding") != (scope == "") || !strings.Contains(challenge, "readonly") {
+				t.Errorf("%s: %s", path, challenge)
+			}
+			var about struct {
+				Resource string
+				Scopes   []string `json:"scopes_supported"`
+			}
+			s.get(metadata, &about)
+			if about.Resource != strings.Replace(metadata, "/.well-known/oauth-protected-resource", "", 1) ||
+				(len(about.Scopes) == 1) != (scope != "") || !slices.Contains(about.Scopes, "readonly") {
+				t.Errorf("%s: %+v", metadata, about)
+			}
+		}
+	})
 	t.Run("go-sdk, as a machine", func(t *testing.T) {
 		id, secret := machine("--client", "--name", "GoMachine")
 		web := &http.Client{Transport: s.trust()}
@@ -276,7 +315,9 @@ func TestLoginClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		client := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "1"}, nil)
-		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url, HTTPClient: web, OAuthHandler: handler}, nil)
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: s.url + "/readonly", HTTPClient: web, OAuthHandler: handler,
+		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

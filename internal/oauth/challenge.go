@@ -73,6 +73,16 @@ func (r *Resource) NeedProfile(profile string) *Error {
 	return e
 }
 
+// For returns the Resource for clients that want one profile: with the scope that [Resource.NeedProfile] names. Without such
+// a scope it returns r.
+func (r *Resource) For(profile string) *Resource {
+	need := r.NeedProfile(profile).Scopes
+	if len(need) == 0 {
+		return r
+	}
+	return NewResource(r.issuer, map[string][]string{need[0]: r.profiles[need[0]]})
+}
+
 // profileCount returns how many profiles a scope grants, or 0 if profile one is
 // not among them.
 func profileCount(profiles []string, one string) int {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // AccessAge is how long a secret of a granted token can be used for calls.
@@ -72,6 +73,26 @@ func Narrow(tx *store.Tx, id string, profiles []string) error {
 	}
 	_, err = tx.Exec("UPDATE token SET profiles = $2 WHERE id = $1 AND profiles <> $2", id, text)
 	return err
+}
+
+// Amend gives a granted token another workspace and agent, and takes profiles from it that are not among others, in a
+// transaction. It reports whether any are left; otherwise the token is revoked.
+func Amend(tx *store.Tx, id string, others []string, workspace, agent string) (left bool, err error) {
+	var text string
+	var had []string
+	err = tx.Row("SELECT profiles FROM token WHERE id = $1", []any{id}, &text)
+	if err == nil {
+		err = store.FromJSON(text, &had)
+	}
+	if err != nil {
+		return false, err
+	}
+	profiles := Within(had, others, policy.AnyProfile)
+	if err := Narrow(tx, id, profiles); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec("UPDATE token SET workspace = $2, agent = $3 WHERE id = $1", id, workspace, agent)
+	return len(profiles) > 0, err
 }
 
 // RevokeIn revokes a token in a transaction. It counts everywhere after [Settle].

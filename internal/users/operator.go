@@ -55,6 +55,13 @@ agent that are given here; she can choose fewer profiles for each client.`,
 				Example: "  mcp-tools users list\n  mcp-tools users list --output json",
 			}, o.list),
 			room.Do(room.Verb{
+				Name: "set", Title: "Change a user's profiles, workspace or agent", Args: []string{"name"}, Risk: tool.Writes,
+				Doc: `set changes a user. Running logins lose the profiles that she may not use any more, and get
+the workspace and the agent; a wider profile is for new logins, which ask her. What is not
+given stays.`,
+				Example: "  mcp-tools users set ann --profile readonly\n  mcp-tools users set bob --workspace ~/src/shop", Complete: o.names,
+			}, o.set),
+			room.Do(room.Verb{
 				Name: "link", Title: "Show another one-time link for a user", Args: []string{"name"}, Risk: tool.Writes,
 				Doc: `link prints a link for a user who has none any more, or who wants to add a passkey. Links
 from before can no longer be used. Passkeys, password and logins stay.`,
@@ -102,6 +109,41 @@ func (o *operator) add(ctx context.Context, a addArgs) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	return linked(a.Name, link), nil
+}
+
+type setArgs struct {
+	Name      string   `json:"name" jsonschema:"name of the user"`
+	Profile   []string `json:"profile,omitempty" jsonschema:"profile that her clients may use, in place of those she has; can be repeated, * for all"`
+	Workspace string   `json:"workspace,omitempty" jsonschema:"working directory"`
+	Agent     string   `json:"agent,omitempty" jsonschema:"agent that makes the calls"`
+}
+
+// A changed user, with the number of logins that ended.
+type changed struct {
+	User
+	Ended int `json:"ended"`
+}
+
+func (o *operator) set(ctx context.Context, a setArgs) (tool.Result, error) {
+	c := Change{Agent: a.Agent}
+	var err error
+	if len(a.Profile) > 0 {
+		c.Profiles, err = o.setup.Profiles(a.Profile)
+	}
+	if err == nil && a.Workspace != "" {
+		c.Workspace, err = o.setup.Workspace(a.Workspace)
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if c.Profiles == nil && c.Workspace == "" && c.Agent == "" {
+		return tool.Result{}, room.Mistake("users set needs --profile, --workspace or --agent")
+	}
+	one, ended, err := o.Change(ctx, a.Name, c)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return room.Said(changed{one, ended}, "Changed %s; %s ended.", one.Name, text.Plural(ended, "login")), nil
 }
 
 // A madeLink is the result of the verbs that make a link.

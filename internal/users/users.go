@@ -13,6 +13,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -112,6 +113,60 @@ func (u *Users) Add(ctx context.Context, one User) (link string, err error) {
 	})
 }
 
+// A Change is what an operator changes about a user. Empty fields stay as they are.
+type Change struct {
+	Profiles         []string
+	Workspace, Agent string
+}
+
+// Change changes a user, and the tokens of her logins: they get the workspace and the agent, and lose the profiles that she
+// may not use any more. A login without a profile ends; none gets a profile that she has not agreed to.
+func (u *Users) Change(ctx context.Context, name string, c Change) (one User, ended int, err error) {
+	err = u.DB.Update(ctx, func(t *store.Tx) error {
+		ended = 0
+		id, err := find(t, name)
+		if err == nil {
+			one, err = Get(t, id)
+		}
+		if err != nil {
+			return err
+		}
+		if len(c.Profiles) > 0 {
+			one.Profiles = c.Profiles
+		}
+		one.Workspace, one.Agent = cmp.Or(c.Workspace, one.Workspace), cmp.Or(c.Agent, one.Agent)
+		profiles, err := store.ToJSON(one.Profiles, false)
+		if err != nil {
+			return err
+		}
+		if _, err := t.Exec("UPDATE account SET profiles = $2, workspace = $3, agent = $4 WHERE id = $1", id, profiles, one.Workspace,
+			one.Agent); err != nil {
+			return err
+		}
+		valid, err := grantsOf(t, id)
+		for _, token := range valid {
+			left, err := tokens.Amend(t, token, one.Profiles, one.Workspace, one.Agent)
+			if err != nil {
+				return err
+			}
+			if !left {
+				ended++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return one, 0, err
+	}
+	return one, ended, tokens.Settle(ctx)
+}
+
+// grantsOf returns the tokens of the logins of a user that are not revoked.
+func grantsOf(t *store.Tx, id string) ([]string, error) {
+	return store.List(t, `SELECT g.token FROM login_grant g JOIN token ON token.id = g.token
+		WHERE g.account = $1 AND token.revoked = 0 ORDER BY g.token`, []any{id}, store.One[string])
+}
+
 // Link returns another one-time link for a user.
 func (u *Users) Link(ctx context.Context, name string) (link string, err error) {
 	return u.link(ctx, func(t *store.Tx) (string, error) { return find(t, name) })
@@ -169,8 +224,7 @@ func forget(t *store.Tx, id string) (ended int, err error) {
 			return 0, err
 		}
 	}
-	valid, err := store.List(t, `SELECT g.token FROM login_grant g JOIN token ON token.id = g.token
-		WHERE g.account = $1 AND token.revoked = 0`, []any{id}, store.One[string])
+	valid, err := grantsOf(t, id)
 	for _, token := range valid {
 		if err := tokens.RevokeIn(t, token); err != nil {
 			return 0, err

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -68,12 +69,12 @@ func (i *Sources) Close() error {
 	return nil
 }
 
-// Identify authenticates a token with the source that can have issued it.
-func (i *Sources) Identify(ctx context.Context, token string) (server.Identity, error) {
+// Identify authenticates a token with the source that can have issued it, for a request to a profile.
+func (i *Sources) Identify(ctx context.Context, token, profile string) (server.Identity, error) {
 	if tokens.Check(token) == nil {
 		t, err := i.Table.Authenticate(ctx, token)
 		if err != nil {
-			return server.Identity{}, i.refusal(err)
+			return server.Identity{}, i.refusal(err, profile)
 		}
 		if t.Approve { // it approves calls of this agent and user; empty means all
 			return server.Identity{ID: t.Subject(), Agent: t.Agent, User: t.User, Approves: true}, nil
@@ -88,11 +89,11 @@ func (i *Sources) Identify(ctx context.Context, token string) (server.Identity, 
 		return who, nil
 	}
 	if i.oauth == nil {
-		return server.Identity{}, i.refusal(tokens.ErrUnknown)
+		return server.Identity{}, i.refusal(tokens.ErrUnknown, profile)
 	}
 	g, err := i.oauth.Verify(ctx, token)
 	if err != nil {
-		return server.Identity{}, i.challenge(err)
+		return server.Identity{}, i.challenge(err, profile)
 	}
 	// The issuer's user ada is not the operator's user ada: they must not share
 	// memories, files or the rules for an agent.
@@ -114,10 +115,10 @@ func named(who server.Identity) server.Identity {
 
 // refusal distinguishes a token that is not valid, which is the caller's problem,
 // from a token table that cannot be read, which is ours.
-func (i *Sources) refusal(err error) error {
+func (i *Sources) refusal(err error, profile string) error {
 	for _, known := range []error{tokens.ErrMalformed, tokens.ErrUnknown, tokens.ErrRevoked, tokens.ErrExpired} {
 		if errors.Is(err, known) {
-			return i.challenge(err)
+			return i.challenge(err, profile)
 		}
 	}
 	return err
@@ -140,54 +141,59 @@ func (i *Sources) fromSettings(token string) (who server.Identity, found bool) {
 	return who, found
 }
 
-// Challenge returns the response to a request without a token.
-func (i *Sources) Challenge() *server.Challenge {
-	c := i.challenge(nil)
+// Challenge returns the response to a request to a profile without a token. "" is the endpoint without a profile.
+func (i *Sources) Challenge(profile string) *server.Challenge {
+	c := i.challenge(nil, profile)
 	c.Cause = errNoToken
 	return c
 }
 
 // Forbidden returns the response to a valid token that may not use a profile.
 func (i *Sources) Forbidden(profile string) *server.Challenge {
-	advice := i.advice()
+	advice, _ := i.advice("")
 	if advice == nil {
 		return &server.Challenge{Status: http.StatusForbidden, Reason: "this token may not use that profile"}
 	}
-	return i.challenge(advice.NeedProfile(profile))
+	return i.challenge(advice.NeedProfile(profile), profile)
 }
 
-// advice returns how clients get a token by logging in, or nil if they cannot. Each scope of the own login
-// is the name of a profile.
-func (i *Sources) advice() *oauth.Resource {
+// advice returns how clients get a token for a profile by logging in, nil if they cannot, and the profile if it is
+// a resource of its own. Each scope of the own login is the name of a profile, and so are its resources; an issuer knows the
+// endpoint only.
+func (i *Sources) advice(profile string) (advice *oauth.Resource, resource string) {
 	switch {
 	case i.oauth != nil:
-		return i.oauth.Resource
+		return i.oauth.For(profile), ""
 	case i.Login == nil:
-		return nil
+		return nil, ""
 	}
 	scopes := map[string][]string{}
 	for _, name := range i.Login.Scopes() {
 		scopes[name] = []string{name}
 	}
-	return oauth.NewResource(i.Login.Issuer(), scopes)
+	if len(scopes[profile]) > 0 {
+		resource = "/" + url.PathEscape(profile)
+	}
+	return oauth.NewResource(i.Login.Issuer(), scopes).For(profile), resource
 }
 
-func (i *Sources) challenge(err error) *server.Challenge {
-	if advice := i.advice(); advice != nil {
-		status, header := advice.Challenge(err, i.metadata)
-		return &server.Challenge{Status: status, Header: header, Reason: i.reason(status, err), Cause: err}
+func (i *Sources) challenge(err error, profile string) *server.Challenge {
+	advice, resource := i.advice(profile)
+	if advice != nil {
+		status, header := advice.Challenge(err, i.metadata+resource)
+		return &server.Challenge{Status: status, Header: header, Reason: reason(status, err, i.metadata+resource), Cause: err}
 	}
 	header := `Bearer realm="mcp-tools"`
 	if err != nil {
 		header += `, error="invalid_token"`
 	}
 	status := http.StatusUnauthorized
-	return &server.Challenge{Status: status, Header: header, Reason: i.reason(status, err), Cause: err}
+	return &server.Challenge{Status: status, Header: header, Reason: reason(status, err, ""), Cause: err}
 }
 
 // reason returns the message to the client, which is the same for every invalid
-// token.
-func (i *Sources) reason(status int, err error) string {
+// token. metadata is the URL of the OAuth metadata, "" without OAuth.
+func reason(status int, err error, metadata string) string {
 	switch status {
 	case http.StatusForbidden:
 		return "this token may not use that profile"
@@ -198,19 +204,20 @@ func (i *Sources) reason(status int, err error) string {
 	if err != nil {
 		problem = "the token is not valid here: it is unknown, expired, revoked, or for another server"
 	}
-	if i.advice() != nil {
-		source = "the issuer of this server's tokens is in " + i.metadata
+	if metadata != "" {
+		source = "the issuer of this server's tokens is in " + metadata
 	}
 	return problem + "; send one as Authorization: Bearer; " + source
 }
 
-// Metadata returns the OAuth protected-resource document, nil without OAuth.
-func (i *Sources) Metadata() []byte {
-	advice := i.advice()
+// Metadata returns the OAuth protected-resource document of a profile, nil without OAuth. "" is the endpoint without a
+// profile.
+func (i *Sources) Metadata(profile string) []byte {
+	advice, resource := i.advice(profile)
 	if advice == nil {
 		return nil
 	}
-	doc, err := json.Marshal(advice.Metadata(i.Endpoint))
+	doc, err := json.Marshal(advice.Metadata(i.Endpoint + resource))
 	if err != nil { // impossible: it has only strings and lists of strings
 		return nil
 	}

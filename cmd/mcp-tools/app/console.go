@@ -193,7 +193,7 @@ func drawChart(kind string, labels []string, series []console.Series) ([]byte, e
 
 // approver returns the person with a token that decides approvals.
 func approver(ctx context.Context, ids *identity.Sources, token string) (room.Person, error) {
-	who, err := ids.Identify(ctx, token)
+	who, err := ids.Identify(ctx, token, "")
 	if refused := (*server.Challenge)(nil); errors.As(err, &refused) {
 		return room.Person{}, tool.Errorf(tool.Refused, "the token is not valid").
 			Try("mcp-tools token create --approve makes one")
