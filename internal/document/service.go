@@ -230,7 +230,14 @@ func (s *Service) Write(ctx context.Context, format Format, content []byte) (*Wr
 	}
 	r := Request{Content: bytes.NewReader(content), Size: int64(len(content))}
 	sum := sha256.Sum256(content)
-	answer, err := s.ask(ctx, r, format, hex.EncodeToString(sum[:]), "")
+	digest, dir := hex.EncodeToString(sum[:]), s.prepared.complete()
+	answer, err := s.ask(ctx, r, format, digest, dir)
+	if errors.Is(err, ErrNotPrepared) && dir == "" {
+		if dir, err = s.prepared.fill(ctx); err != nil {
+			return nil, err
+		}
+		answer, err = s.ask(ctx, r, format, digest, dir)
+	}
 	if err != nil {
 		return nil, explain(err)
 	}

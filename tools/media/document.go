@@ -104,7 +104,11 @@ func (t readDocument) read(ctx context.Context, a documentArgs) (tool.Result, er
 	}
 	defer file.Close()
 	r.Content, r.Size, r.Name = file, file.Size, path.Base(file.Name)
-	return t.documents.Answer(ctx, r, view)
+	res, err := t.documents.Answer(ctx, r, view)
+	if err == nil {
+		t.Seen.Note(tool.CallerFrom(ctx), file.Name, file.Stamp)
+	}
+	return res, err
 }
 
 // membersOf splits the path after its first !/.

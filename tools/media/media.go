@@ -40,12 +40,37 @@ type Options struct {
 	Programs  *program.Runner
 	Providers *provider.Providers
 	Browser   Browser // for diagrams; without a network
-	Scratch   string  // a private directory for files that programs read
+	Seen      Seen
+	Scratch   string // a private directory for files that programs read
 	// Transcribe and Speak are programs of the operator, with their arguments. {file},
 	// {language} and {voice} are replaced. Speak reads the text from stdin and writes sound
 	// to stdout.
 	Transcribe, Speak []string
 	Languages         []string // of text in pictures, as tesseract names them
+}
+
+// Seen has the versions of the documents that sessions have read. The zero Seen has none.
+type Seen struct{ Versions }
+
+// Versions are versions of files by session: the Seen of package tools/fs.
+type Versions interface {
+	Version(c tool.Caller, name string) (string, bool)
+	Note(c tool.Caller, name, version string)
+}
+
+// Version returns the version of a file that the caller's session has read or written.
+func (s Seen) Version(c tool.Caller, name string) (string, bool) {
+	if s.Versions == nil {
+		return "", false
+	}
+	return s.Versions.Version(c, name)
+}
+
+// Note records the version of a file that the caller's session knows.
+func (s Seen) Note(c tool.Caller, name, version string) {
+	if s.Versions != nil {
+		s.Versions.Note(c, name, version)
+	}
 }
 
 // A Browser draws diagrams.

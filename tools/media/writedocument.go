@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,10 @@ const (
 	maxEmbedded     = 8 << 20  // bytes of a picture in a document
 	maxAllEmbedded  = 24 << 20 // bytes of all pictures
 	maxEmbeddedFile = 100      // pictures
+	maxPartsOfPDF   = 50       // files that one call splits pages into
 )
 
-// writeDocument makes a document of Markdown or of rows.
+// writeDocument makes a document of Markdown or of rows, or changes one.
 type writeDocument struct {
 	Options
 	writer documentWriter
@@ -36,74 +38,192 @@ type documentWriter interface {
 }
 
 type writeDocumentArgs struct {
-	Path       string          `json:"path" jsonschema:"file to write: .docx, .pdf, .html or .xlsx" alias:"file,file_path,filename,output"`
+	Path       string          `json:"path" jsonschema:"file to write: .docx, .pdf, .html, .pptx or .xlsx" alias:"file,file_path,filename,output"`
 	Markdown   string          `json:"markdown,omitempty" jsonschema:"content; front matter: title, author, page (letter landscape); pictures by path" alias:"content,text,body" maxlen:"4194304"`
-	Rows       json.RawMessage `json:"rows,omitempty" jsonschema:"content of .xlsx: CSV, a file path, rows, or {SHEET: rows}; cells are values, {\"formula\":\"=A1*2\"} or {\"value\":0.1,\"format\":\"0%\"}" alias:"data,csv,sheets"`
+	Rows       json.RawMessage `json:"rows,omitempty" jsonschema:"content of .xlsx, or rows to append: CSV, a file path, rows, or {SHEET: rows}; cells are values, {\"formula\":\"=A1*2\"} or {\"value\":0.1,\"format\":\"0%\"}" alias:"data,csv,sheets"`
+	From       []string        `json:"from,omitempty" jsonschema:"file to change: workbook, template with {{name}}, or PDF files to join" alias:"template,source,inputs"`
+	Values     json.RawMessage `json:"values,omitempty" jsonschema:"{\"Sheet1!B2\": cell}, {placeholder: text or list of objects}, {form field: text}" alias:"cells,fields,variables"`
+	Pages      string          `json:"pages,omitempty" jsonschema:"of PDF files, in order: 3,1-2,5@90 turns 5; each ; begins a file" alias:"page_ranges"`
 	CreateOnly bool            `json:"create_only,omitempty" jsonschema:"fail if the file exists" hidden:"true"`
 }
 
 func (writeDocument) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "write_document", Group: groupMake, Title: "Write a document", Risk: tool.Writes, Timeout: 2 * time.Minute,
-		Doc:      `Makes a Word, PDF or HTML document of Markdown, or an Excel workbook of rows. Returns an id for undo.`,
-		Also:     []string{"create_document", "create_pdf", "create_docx", "create_excel"},
-		Keywords: "docx xlsx excel workbook spreadsheet report letter",
+		Name: "write_document", Group: groupMake, Title: "Write a document", Risk: tool.Writes, Timeout: 4 * time.Minute,
+		Doc: `Makes a Word, PDF or HTML document of Markdown, or an Excel workbook of rows. Changes workbooks, fills in templates (Word, PowerPoint) and PDF forms, ` +
+			`joins, splits and turns PDF pages. Returns an id for undo.`,
+		Also:     []string{"create_document", "create_pdf", "create_docx", "create_excel", "edit_excel", "fill_template", "fill_pdf", "merge_pdf", "split_pdf"},
+		Keywords: "docx xlsx excel workbook spreadsheet report letter slides powerpoint template form merge rotate cells append",
 	}
 }
+
+// An original is a file that a document is made of.
+type original struct{ path, name, stamp string }
 
 func (t writeDocument) Do(ctx context.Context, a writeDocumentArgs) (tool.Result, error) {
 	format := document.Format(strings.TrimPrefix(strings.ToLower(path.Ext(a.Path)), "."))
-	var source write.Source
-	var notes []string
-	var err error
 	switch format {
-	case document.DOCX, document.PDF, document.HTML:
-		if a.Markdown == "" {
-			return tool.Result{}, tool.Errorf(tool.Invalid, `write_document: "markdown" is missing for a %s file`, format).
-				Try(`send {"path":"report.%s","markdown":"# Title"}`, format)
-		}
-		source.Markdown = a.Markdown
-		source.Pictures, notes, err = t.pictures(ctx, a)
-	case document.XLSX:
-		source.Rows, err = t.rows(ctx, a)
+	case document.DOCX, document.PDF, document.HTML, document.XLSX, document.PPTX:
 	default:
 		return tool.Result{}, tool.Errorf(tool.Invalid, "%q is no file that write_document makes", text.Clip(a.Path, 200)).
-			Try("end the path with .docx, .pdf, .html or .xlsx; for text use write_file")
+			Try("end the path with .docx, .pdf, .html, .pptx or .xlsx; for text use write_file")
+	}
+	source := write.Source{Values: a.Values}
+	var originals []original
+	var notes []string
+	var err error
+	if len(a.From) == 0 && len(a.Values) > 0 && format == document.XLSX {
+		a.From = []string{a.Path}
+	}
+	switch {
+	case len(a.From) > 0:
+		if err = a.fits(format); err == nil {
+			source.From, originals, err = t.originals(ctx, a.From)
+		}
+		if err == nil && len(a.Rows) > 0 {
+			source.Rows, err = t.rows(ctx, a)
+		}
+	case len(a.Values) > 0 || a.Pages != "":
+		return tool.Result{}, tool.Errorf(tool.Invalid, `write_document: "from" is missing: the template, or the PDF file`).
+			Try(`send {"path":"new.%s","from":["template.%[1]s"],"values":{"name":"Ann"}}`, format)
+	case format == document.XLSX:
+		source.Rows, err = t.rows(ctx, a)
+	case format == document.PPTX:
+		return tool.Result{}, tool.Errorf(tool.Invalid, "a presentation is only made of a template").
+			Try(`send {"path":"talk.pptx","from":["template.pptx"],"values":{"title":"Plans"}}`)
+	case a.Markdown == "":
+		return tool.Result{}, tool.Errorf(tool.Invalid, `write_document: "markdown" is missing for a %s file`, format).
+			Try(`send {"path":"report.%s","markdown":"# Title"}`, format)
+	default:
+		source.Markdown = a.Markdown
+		source.Pictures, notes, err = t.pictures(ctx, a)
 	}
 	if err != nil {
 		return tool.Result{}, err
 	}
-	content, err := json.Marshal(source)
-	if err != nil {
-		return tool.Result{}, err
+	parts := strings.Split(strings.Trim(a.Pages, "; "), ";")
+	if len(parts) > maxPartsOfPDF {
+		return tool.Result{}, tool.Errorf(tool.TooLarge, "one call makes at most %d files", maxPartsOfPDF).Try("make several calls")
 	}
-	made, err := t.writer.Write(ctx, format, content)
-	if err != nil {
-		return tool.Result{}, err
+	var files []newFile
+	for i, pages := range parts {
+		source.Pages = pages
+		content, err := json.Marshal(source)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		made, err := t.writer.Write(ctx, format, content)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		name := a.Path
+		if len(parts) > 1 {
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(a.Path, path.Ext(a.Path)), i+1, path.Ext(a.Path))
+		}
+		files = append(files, newFile{name, made.Content})
+		for _, note := range made.Notes {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
 	}
-	return t.save(ctx, a, made, append(notes, made.Notes...))
+	return t.save(ctx, a, files, originals, notes)
 }
 
-// save writes the document to the workspace.
-func (t writeDocument) save(ctx context.Context, a writeDocumentArgs, made *document.Written, notes []string) (tool.Result, error) {
-	receipt, err := t.Files.Change(ctx, []string{a.Path}, func(files []*workspace.File) ([]workspace.Change, error) {
-		if f := files[0]; f.Exists && a.CreateOnly {
-			return nil, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, text.Bytes(f.Size)).
-				Try("use another name, or omit create_only to replace it")
+// fits reports arguments that do not go together with a file that is changed.
+func (a writeDocumentArgs) fits(format document.Format) error {
+	for _, from := range a.From {
+		if !strings.EqualFold(path.Ext(from), "."+string(format)) {
+			return tool.Errorf(tool.Invalid, "%q cannot become a %s file", text.Clip(from, 200), format).
+				Try("give path the same ending; to convert a document, read it and write its Markdown")
 		}
-		return []workspace.Change{{Path: a.Path, Content: bytes.NewReader(made.Content)}}, nil
+	}
+	switch {
+	case format == document.HTML:
+		return tool.Errorf(tool.Invalid, "an HTML file is no template here").Try("change it with edit")
+	case a.Markdown != "":
+		return tool.Errorf(tool.Invalid, `"markdown" and "from" exclude each other`).Try("send one of them")
+	case len(a.Rows) > 0 && format != document.XLSX:
+		return tool.Errorf(tool.Invalid, `"rows" are appended to .xlsx files only`).Try(`for lists in a template send {"values":{"items":[{"name":"tea"}]}}`)
+	case a.Pages != "" && format != document.PDF:
+		return tool.Errorf(tool.Invalid, `"pages" are of PDF files only`).Try("omit pages")
+	}
+	return nil
+}
+
+// originals reads the files that a document is made of.
+func (t writeDocument) originals(ctx context.Context, paths []string) (contents [][]byte, all []original, err error) {
+	total := int64(0)
+	for _, name := range paths {
+		file, err := t.Files.Open(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if total += file.Size; total > maxRowsFile {
+			_ = file.Close()
+			return nil, nil, tooLarge(file.Name, total, maxRowsFile)
+		}
+		content, err := io.ReadAll(io.NewSectionReader(file, 0, file.Size))
+		_ = file.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		contents, all = append(contents, content), append(all, original{name, file.Name, file.Stamp})
+	}
+	return contents, all, nil
+}
+
+// A newFile is a file that is to be written.
+type newFile struct {
+	path    string
+	content []byte
+}
+
+// save writes the documents to the workspace. A file that is changed in place must be as it was when the call read it, and
+// when the session last read it.
+func (t writeDocument) save(ctx context.Context, a writeDocumentArgs, made []newFile, from []original, notes []string) (tool.Result, error) {
+	caller := tool.CallerFrom(ctx)
+	var paths []string
+	for _, m := range made {
+		paths = append(paths, m.path)
+	}
+	receipt, err := t.Files.Change(ctx, paths, func(files []*workspace.File) (changes []workspace.Change, err error) {
+		for i, f := range files {
+			if f.Exists && a.CreateOnly {
+				return nil, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, text.Bytes(f.Size)).
+					Try("use another name, or omit create_only to replace it")
+			}
+			for _, o := range from {
+				if o.name != f.Name {
+					continue
+				}
+				known, wasRead := t.Seen.Version(caller, f.Name)
+				if f.Stamp != o.stamp || wasRead && known != f.Stamp {
+					return nil, tool.Errorf(tool.Conflict, "%q changed since you read it", f.Name).
+						Try("read it again with read_document, then send the change")
+				}
+			}
+			changes = append(changes, workspace.Change{Path: made[i].path, Content: bytes.NewReader(made[i].content)})
+		}
+		return changes, nil
 	})
 	if err != nil {
 		return tool.Result{}, err
 	}
 	var b strings.Builder
-	for _, f := range receipt.Files {
+	for i, f := range receipt.Files {
 		done := "replaced"
 		if f.Created {
 			done = "created"
+		} else if slices.ContainsFunc(from, func(o original) bool { return o.name == f.Name }) {
+			done = "changed"
+		}
+		if i > 0 {
+			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%s %s: %s", done, f.Name, text.Bytes(f.Size))
 		notes = append(notes, f.Notes...)
+		t.Seen.Note(caller, f.Name, f.Stamp)
 	}
 	if receipt.ID != "" {
 		fmt.Fprintf(&b, "; to undo it use undo %s", receipt.ID)

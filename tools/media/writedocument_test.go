@@ -51,6 +51,20 @@ func TestWriteDocument(t *testing.T) {
 		{"no Markdown", writeDocumentArgs{Path: "a.docx"}, tool.Invalid, "markdown"},
 		{"no rows", writeDocumentArgs{Path: "a.xlsx", Markdown: "x"}, tool.Invalid, "rows"},
 		{"a missing file of rows", writeDocumentArgs{Path: "a.xlsx", Rows: json.RawMessage(`"none.csv"`)}, tool.NotFound, "none.csv"},
+		{"cells in place", writeDocumentArgs{Path: "book.xlsx", Values: json.RawMessage(`{"A1":1}`)}, "", "changed book.xlsx"},
+		{"rows appended to a copy", writeDocumentArgs{Path: "new.xlsx", From: []string{"book.xlsx"}, Rows: json.RawMessage(`[[1]]`)}, "", "created new.xlsx"},
+		{"pages of a PDF file", writeDocumentArgs{Path: "b.pdf", From: []string{"a.pdf"}, Pages: "1-2"}, "", "created b.pdf"},
+		{"a PDF file is split", writeDocumentArgs{Path: "b.pdf", From: []string{"a.pdf"}, Pages: "1;2-3"}, "", "created b-2.pdf"},
+		{"a template", writeDocumentArgs{Path: "b.docx", From: []string{"old.docx"}, Values: json.RawMessage(`{}`)}, "", "created b.docx"},
+		{"values without a template", writeDocumentArgs{Path: "b.docx", Values: json.RawMessage(`{"a":1}`)}, tool.Invalid, "from"},
+		{"another ending", writeDocumentArgs{Path: "b.docx", From: []string{"a.pdf"}}, tool.Invalid, "cannot become"},
+		{"a page as a template", writeDocumentArgs{Path: "b.html", From: []string{"b.html"}}, tool.Invalid, "no template"},
+		{"Markdown and a template", writeDocumentArgs{Path: "b.docx", From: []string{"old.docx"}, Markdown: "x"}, tool.Invalid, "exclude"},
+		{"rows for a template", writeDocumentArgs{Path: "b.docx", From: []string{"old.docx"}, Rows: json.RawMessage(`[[1]]`)}, tool.Invalid, "xlsx"},
+		{"pages of a workbook", writeDocumentArgs{Path: "book.xlsx", From: []string{"book.xlsx"}, Pages: "1"}, tool.Invalid, "PDF"},
+		{"a missing template", writeDocumentArgs{Path: "b.docx", From: []string{"none.docx"}}, tool.NotFound, "none.docx"},
+		{"a template outside", writeDocumentArgs{Path: "b.docx", From: []string{"../none.docx"}}, tool.Refused, "outside"},
+		{"too many parts", writeDocumentArgs{Path: "b.pdf", From: []string{"a.pdf"}, Pages: strings.Repeat("1;", 60)}, tool.TooLarge, "at most"},
 		{"outside the workspace", writeDocumentArgs{Path: "../a.docx", Markdown: "x"}, tool.Refused, "outside"},
 		{"a picture outside", writeDocumentArgs{Path: "a.docx", Markdown: "![x](/etc/passwd)"}, tool.Refused, "outside"},
 		{"a picture above", writeDocumentArgs{Path: "a.docx", Markdown: "![x](<../../x.png>)"}, tool.Refused, "outside"},
@@ -59,7 +73,7 @@ func TestWriteDocument(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			files, ctx := workspaceWith(t, map[string]string{
-				"old.docx": "old", "rows.csv": "a,b\n1,2", "large.png": strings.Repeat("x", maxEmbedded+1),
+				"old.docx": "old", "rows.csv": "a,b\n1,2", "book.xlsx": "book", "a.pdf": "pages", "large.png": strings.Repeat("x", maxEmbedded+1),
 			})
 			res, err := writeDocument{Options{Files: files}, copier{}}.Do(ctx, test.args)
 			got := ""
@@ -102,5 +116,50 @@ func TestWrittenPicturesAreOfTheWorkspace(t *testing.T) {
 	}
 	if len(sent.Pictures) != 2 || string(sent.Pictures["a b.png"]) != "picture" || string(sent.Pictures["c.png"]) != "other" {
 		t.Errorf("pictures: %q", sent.Pictures)
+	}
+}
+
+// slow is a documentWriter during whose work another program writes to the file.
+type slow struct {
+	copier
+	change func()
+}
+
+func (s slow) Write(ctx context.Context, f document.Format, content []byte) (*document.Written, error) {
+	s.change()
+	return s.copier.Write(ctx, f, content)
+}
+
+// versions are versions that a session knows.
+type versions map[string]string
+
+func (v versions) Version(_ tool.Caller, name string) (string, bool) { s, ok := v[name]; return s, ok }
+func (v versions) Note(_ tool.Caller, name, version string)          { v[name] = version }
+
+// TestChangesOfOthersAreNotLost changes a workbook that another program has changed.
+func TestChangesOfOthersAreNotLost(t *testing.T) {
+	files, ctx := workspaceWith(t, map[string]string{"book.xlsx": "book"})
+	replace := func(content string) {
+		_, err := files.Change(ctx, []string{"book.xlsx"}, func([]*workspace.File) ([]workspace.Change, error) {
+			return []workspace.Change{{Path: "book.xlsx", Content: strings.NewReader(content)}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := writeDocumentArgs{Path: "book.xlsx", Values: json.RawMessage(`{"A1":1}`)}
+	o := Options{Files: files, Seen: Seen{versions{}}}
+	_, err := writeDocument{o, slow{change: func() { replace("during the call") }}}.Do(ctx, change)
+	if tool.AsError(err).Kind != tool.Conflict {
+		t.Errorf("changed during the call: %v", err)
+	}
+	for range 2 { // what this session wrote itself is no conflict
+		if _, err := (writeDocument{o, copier{}}).Do(ctx, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace("after it was read")
+	if _, err := (writeDocument{o, copier{}}).Do(ctx, change); tool.AsError(err).Kind != tool.Conflict {
+		t.Errorf("changed after it was read: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/media"
 )
 
@@ -44,6 +45,7 @@ func (a *App) mediaOptions() media.Options {
 		Files: a.files, Client: a.web.Client, Marks: a.web.Options.Marks, Documents: a.documents,
 		Providers: a.providers, Made: a.generated(), Programs: &program.Runner{Tiers: a.tiers, Slots: make(chan struct{}, max(2, runtime.NumCPU()))},
 		Browser:    a.drawing,
+		Seen:       media.Seen{Versions: &fs.Seen{}}, // apart from the versions of texts, which are hashes
 		Scratch:    filepath.Join(a.data, "media"),
 		Transcribe: c.Transcribe.Command, Speak: c.Speech.Command, Languages: c.Languages,
 	}

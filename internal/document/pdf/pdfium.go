@@ -57,6 +57,7 @@ type pdfium struct {
 	password bool
 	maxRuns  int   // of a page
 	failed   error // of a call; all later calls do nothing
+	out      []byte
 }
 
 // Prepare fills dir with PDFium in machine code, which takes seconds.
@@ -149,7 +150,7 @@ func (p *pdfium) start(ctx context.Context, src document.Source) error {
 	}
 	exporter.ExportFunctions(env)
 	for _, f := range module.ImportedFunctions() {
-		// Of the callbacks of PDFium only that for the file is used.
+		// Of the callbacks of PDFium only those for files are used.
 		_, name, _ := f.Import()
 		var call api.GoModuleFunction = api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) {
 			if len(stack) > 0 {
@@ -158,6 +159,8 @@ func (p *pdfium) start(ctx context.Context, src document.Source) error {
 		})
 		if name == "FPDF_FILEACCESS_CB" {
 			call = block{src.Data}
+		} else if name == "FPDF_FILEWRITE_CB" {
+			call = api.GoModuleFunc(p.written)
 		} else if !strings.HasSuffix(name, "_CB") {
 			continue
 		}

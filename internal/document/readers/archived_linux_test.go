@@ -4,10 +4,12 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/write"
 )
 
 // TestPDFInArchive reads a PDF that is a member of an archive.
@@ -40,6 +42,17 @@ func TestPDFInArchive(t *testing.T) {
 		got, err := read(t.Context(), s, "outer.zip", zipOf(t, "z.zip", string(zipped)), "z.zip", "sub/a.pdf")
 		if err != nil || !strings.Contains(textOf(got), "words in the archive") {
 			t.Errorf("in two archives: %q, %v", textOf(got), err)
+		}
+		content, err := json.Marshal(write.Source{From: [][]byte{page, page}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := s.Write(t.Context(), document.PDF, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(t.Context(), s, "joined.pdf", made.Content); err != nil || got.Total != 2 {
+			t.Errorf("the joined file has %d pages: %v", got.Total, err)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func Formats() document.Formats {
 			Name: "a presentation", Types: []string{"presentationml.presentation"},
 			Inside: mainParts("presentationml.presentation", "presentationml.slideshow", "powerpoint.presentation",
 				"presentationml.template"),
-			Read: office.PPTX},
+			Read: office.PPTX, Write: write.PPTX},
 		{Format: document.Encrypted, Streams: []string{"EncryptedPackage"}, Read: office.Encrypted},
 		{Format: document.ODT, Kind: "OpenDocument", Kept: words,
 			Name: "an OpenDocument text", Types: []string{"opendocument.text"},

@@ -27,9 +27,21 @@ const (
 	bullets     = 1 // the number of the list with bullets
 )
 
-// DOCX makes a Word document of Markdown.
+// DOCX makes a Word document of Markdown, or fills in a template.
 func DOCX(ctx context.Context, src document.Source) (*document.Written, error) {
-	w, err := parse(src)
+	s, err := decode(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.From) > 0 {
+		return fill(ctx, s, "docx")
+	}
+	return wordOf(ctx, s)
+}
+
+// wordOf makes a Word document of Markdown.
+func wordOf(ctx context.Context, s Source) (*document.Written, error) {
+	w, err := s.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +336,7 @@ func measure(data []byte) (size image.Config, kind string, err error) {
 // pack returns the file.
 func (d *docx) pack() ([]byte, error) {
 	const types = "application/vnd.openxmlformats-officedocument.wordprocessingml."
-	p := newPack()
+	p := newZip()
 	err := p.office("word/document.xml",
 		`<Override PartName="/word/document.xml" ContentType="`+types+`document.main+xml"/>`+
 			`<Override PartName="/word/styles.xml" ContentType="`+types+`styles+xml"/>`+

@@ -32,7 +32,11 @@ blockquote{border-left:4px solid #c0c8d0;margin:1em 0;padding:0 1em;color:#50505
 
 // HTML makes a page of Markdown: one file, with its pictures, that loads nothing.
 func HTML(_ context.Context, src document.Source) (*document.Written, error) {
-	w, err := parse(src)
+	s, err := decode(src)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.parse()
 	if err != nil {
 		return nil, err
 	}

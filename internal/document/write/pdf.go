@@ -3,21 +3,35 @@ package write
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/pdf"
 )
 
-// PDF makes a PDF of Markdown: a Word document that LibreOffice prints, if that is installed.
+// PDF makes a PDF of other PDF files, or of Markdown: a Word document that LibreOffice prints, if that is installed.
 func PDF(ctx context.Context, src document.Source) (*document.Written, error) {
+	s, err := decode(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.From) > 0 {
+		values, err := s.texts()
+		if err != nil {
+			return nil, err
+		}
+		return pdf.Assemble(ctx, src, pdf.Assembly{Files: s.From, Pages: s.Pages, Values: values})
+	}
 	office, err := exec.LookPath("soffice")
 	if err != nil {
 		return nil, document.Errorf(document.ErrNoReader,
 			"PDF needs LibreOffice, which is not installed here; write a .docx or .html file, or ask the operator to install libreoffice-writer-nogui")
 	}
-	made, err := DOCX(ctx, src)
+	made, err := wordOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -45,4 +59,30 @@ func PDF(ctx context.Context, src document.Source) (*document.Written, error) {
 		return nil, document.Errorf(document.ErrFailed, "LibreOffice could not print the document; write a .docx or .html file")
 	}
 	return made, nil
+}
+
+// texts returns the values of the source as texts.
+func (s Source) texts() (map[string]string, error) {
+	var all map[string]any
+	if len(s.Values) > 0 {
+		d := json.NewDecoder(bytes.NewReader(s.Values))
+		d.UseNumber()
+		if err := d.Decode(&all); err != nil {
+			return nil, broken(`the values of a form are an object, such as {"name":"Ann","agree":true}`)
+		}
+	}
+	texts := map[string]string{}
+	for name, value := range all {
+		switch value := value.(type) {
+		case nil:
+			texts[name] = ""
+		case string:
+			texts[name] = readable(value)
+		case bool, json.Number:
+			texts[name] = fmt.Sprint(value)
+		default:
+			return nil, broken("the value of the field %.60q is neither text nor a number, true or false", name)
+		}
+	}
+	return texts, nil
 }

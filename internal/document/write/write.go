@@ -2,9 +2,11 @@
 // documents, so that hostile input can exhaust no more than that process. It opens no files and no addresses:
 // a picture is in the Source, or only its description is written.
 //
-// Begin with Source. The formats are docx.go, html.go, pdf.go and xlsx.go; package readers lists them.
+// Begin with Source. The formats are docx.go, pptx.go, html.go, pdf.go and xlsx.go; package readers lists them. edit.go
+// changes workbooks, and template.go fills in documents.
 //
-// github.com/xuri/excelize is not used: its package variables take 3 to 8 ms of each start of the program.
+// github.com/xuri/excelize changes workbooks and calculates formulas. New workbooks are written by xlsx.go, row by row,
+// because a sheet of excelize takes ten times the memory.
 package write
 
 import (
@@ -27,11 +29,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
 )
 
-// A Source is the content of a document that is to be made. It has Markdown or rows.
+// A Source is the content of a document that is to be made. It has Markdown, rows, or documents that are changed.
 type Source struct {
 	Markdown string            `json:",omitempty"`
 	Pictures map[string][]byte `json:",omitempty"` // by the destination in the Markdown
 	Rows     string            `json:",omitempty"` // JSON or CSV
+	From     [][]byte          `json:",omitempty"` // a workbook to change, a template to fill in, or PDF files to join
+	Values   json.RawMessage   `json:",omitempty"` // of cells, placeholders or fields, by their names
+	Pages    string            `json:",omitempty"` // of the PDF files, joined
 }
 
 // A writer makes one document of Markdown.
@@ -62,11 +67,7 @@ func decode(src document.Source) (s Source, err error) {
 }
 
 // parse reads the Markdown of a source and its front matter.
-func parse(src document.Source) (*writer, error) {
-	s, err := decode(src)
-	if err != nil {
-		return nil, err
-	}
+func (s Source) parse() (*writer, error) {
 	meta, body, _, err := markdown.FrontMatter(s.Markdown)
 	if err != nil {
 		return nil, document.Errorf(document.ErrBroken, "the front matter is not valid: %v", err)
@@ -165,20 +166,20 @@ func escape(text string) string {
 	return b.String()
 }
 
-// A pack is a zip file that is being written.
-type pack struct {
+// A zipped is a zip file that is being written.
+type zipped struct {
 	bytes.Buffer
 	zip *zip.Writer
 }
 
-func newPack() *pack {
-	p := &pack{}
+func newZip() *zipped {
+	p := &zipped{}
 	p.zip = zip.NewWriter(&p.Buffer)
 	return p
 }
 
 // add writes a part.
-func (p *pack) add(name, content string) error {
+func (p *zipped) add(name, content string) error {
 	part, err := p.zip.Create(name)
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func (p *pack) add(name, content string) error {
 }
 
 // office starts an Office document with its properties and the relation to its main part.
-func (p *pack) office(main, types, title, author string) error {
+func (p *zipped) office(main, types, title, author string) error {
 	const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 	for _, part := range [][2]string{
 		{"[Content_Types].xml", xml.Header + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
@@ -234,7 +235,7 @@ func relations(all ...relation) string {
 }
 
 // bytes closes the zip file and returns it.
-func (p *pack) bytes() ([]byte, error) {
+func (p *zipped) bytes() ([]byte, error) {
 	err := p.zip.Close()
 	return p.Buffer.Bytes(), err
 }

@@ -39,6 +39,9 @@ const (
 	firstCode  = 164
 )
 
+// dateFormats are the formats of dateStyle and timeStyle.
+var dateFormats = []string{"yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"}
+
 // A cell is the content of one cell. Text that begins with = is text: only Formula is one.
 type cell struct {
 	Value   any
@@ -46,28 +49,27 @@ type cell struct {
 	Format  string
 }
 
-// XLSX makes a workbook of rows: CSV; JSON rows, which are lists or objects; or JSON sheets by name.
+// XLSX makes a workbook of rows: CSV; JSON rows, which are lists or objects; or JSON sheets by name. If the source has a
+// workbook, that is changed instead.
 func XLSX(ctx context.Context, src document.Source) (*document.Written, error) {
 	s, err := decode(src)
 	if err != nil {
 		return nil, err
 	}
-	b := &book{ctx: ctx, p: newPack()}
-	rows := strings.TrimSpace(strings.TrimPrefix(s.Rows, "\ufeff"))
-	switch {
-	case rows == "":
-		err = broken("there are no rows")
-	case rows[0] == '[':
-		err = b.jsonSheet("Sheet1", json.NewDecoder(strings.NewReader(rows)))
-	case rows[0] == '{':
-		err = b.jsonSheets(rows)
-	default:
-		err = b.csvSheet(rows)
+	if len(s.From) > 0 {
+		return edit(ctx, s)
 	}
-	if err != nil {
+	b := &book{ctx: ctx, p: newZip()}
+	b.rowReader = rowReader{first: "Sheet1", sheet: b.newSheet}
+	if err := b.read(s.Rows); err != nil {
 		return nil, err
 	}
 	content, err := b.finish()
+	if err == nil && b.computes {
+		var notes []string
+		content, notes = calculated(ctx, content)
+		b.notes = append(b.notes, notes...)
+	}
 	return &document.Written{Content: content, Notes: b.notes}, err
 }
 
@@ -78,20 +80,41 @@ func broken(format string, args ...any) error {
 // book is a workbook that is being written, one row at a time.
 type book struct {
 	ctx     context.Context
-	p       *pack
+	p       *zipped
 	names   []string
 	formats []string
 	notes   []string
 
-	out  *bufio.Writer
-	row  int
-	keys []string // of a sheet of objects
+	rowReader
+	out *bufio.Writer
 	// shields and computes report that there is text like a formula, and that there are formulas.
 	shields, computes bool
 }
 
-// sheet writes a sheet; rows calls add for each row.
-func (b *book) sheet(name string, rows func(add func([]cell, bool) error) error) error {
+// A rowReader reads rows of CSV or JSON, and passes them to a sheet.
+type rowReader struct {
+	first string // the name of a sheet without one
+	// sheet begins a sheet; rows calls add for each row of it, and says whether the row is the head.
+	sheet func(name string, rows func(add func([]cell, bool) error) error) error
+	row   int
+	keys  []string // of a sheet of objects
+}
+
+func (b *rowReader) read(rows string) error {
+	rows = strings.TrimSpace(strings.TrimPrefix(rows, "\ufeff"))
+	switch {
+	case rows == "":
+		return broken("there are no rows")
+	case rows[0] == '[':
+		return b.jsonSheet(b.first, json.NewDecoder(strings.NewReader(rows)))
+	case rows[0] == '{':
+		return b.jsonSheets(rows)
+	}
+	return b.csvSheet(rows)
+}
+
+// newSheet writes a sheet; rows calls add for each row.
+func (b *book) newSheet(name string, rows func(add func([]cell, bool) error) error) error {
 	name = strings.Trim(strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`[]:*?/\`, r) || r < ' ' {
 			return '_'
@@ -172,10 +195,7 @@ func (b *book) cell(at string, c cell, head bool) error {
 		if len(c.Formula) > maxFormula {
 			return broken("cell %s: a formula has at most %d characters", at, maxFormula)
 		}
-		if !b.computes {
-			b.computes = true
-			b.notes = append(b.notes, "the values of formulas appear when a spreadsheet program opens the file")
-		}
+		b.computes = true
 		fmt.Fprintf(b.out, `<c r="%s" s="%d"><f>%s</f></c>`, at, style, escape(strings.TrimPrefix(c.Formula, "=")))
 		return nil
 	}
@@ -209,9 +229,13 @@ func (b *book) cell(at string, c cell, head bool) error {
 		}
 		fmt.Fprintf(b.out, `<c r="%s" s="%d" t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, at, style, escape(v))
 	default:
-		return broken(`cell %s is not a value; send text, a number, true, false, null, {"formula":"=..."} or {"value":...,"format":"0.00"}`, at)
+		return errNoValue(at)
 	}
 	return nil
+}
+
+func errNoValue(at string) error {
+	return broken(`cell %s is not a value; send text, a number, true, false, null, {"formula":"=..."} or {"value":...,"format":"0.00"}`, at)
 }
 
 // serial returns a date as Excel counts it, and its style; 0 if the text is no date.
@@ -247,7 +271,7 @@ func column(i int) string {
 // isNumber recognizes numbers in CSV; 007 is a text.
 var isNumber = text.Pattern(`^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$`)
 
-func (b *book) csvSheet(rows string) error {
+func (b *rowReader) csvSheet(rows string) error {
 	line, _, _ := strings.Cut(rows, "\n")
 	r := csv.NewReader(strings.NewReader(rows))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
@@ -256,7 +280,7 @@ func (b *book) csvSheet(rows string) error {
 			r.Comma = comma
 		}
 	}
-	return b.sheet("Sheet1", func(add func([]cell, bool) error) error {
+	return b.sheet(b.first, func(add func([]cell, bool) error) error {
 		for head := true; ; head = false {
 			record, err := r.Read()
 			if errors.Is(err, io.EOF) {
@@ -279,7 +303,7 @@ func (b *book) csvSheet(rows string) error {
 	})
 }
 
-func (b *book) jsonSheets(rows string) error {
+func (b *rowReader) jsonSheets(rows string) error {
 	d := json.NewDecoder(strings.NewReader(rows))
 	if _, err := d.Token(); err != nil {
 		return notJSON(err)
@@ -305,7 +329,7 @@ func notJSON(err error) error {
 }
 
 // jsonSheet writes a list of rows.
-func (b *book) jsonSheet(name string, d *json.Decoder) error {
+func (b *rowReader) jsonSheet(name string, d *json.Decoder) error {
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return notJSON(cmp.Or(err, errors.New("a sheet is a list of rows")))
 	}
@@ -346,7 +370,7 @@ func (b *book) jsonSheet(name string, d *json.Decoder) error {
 }
 
 // object writes an object as a row; the keys of the first one are the columns.
-func (b *book) object(raw json.RawMessage, add func([]cell, bool) error) error {
+func (b *rowReader) object(raw json.RawMessage, add func([]cell, bool) error) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &values); err != nil {
 		return notJSON(err)
@@ -416,7 +440,7 @@ func (b *book) finish() ([]byte, error) {
 		rels = append(rels, relation{n, office + "/worksheet", "worksheets/sheet" + n + ".xml", false})
 	}
 	rels = append(rels, relation{strconv.Itoa(len(rels) + 1), office + "/styles", "styles.xml", false})
-	for i, code := range append([]string{"yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"}, b.formats...) {
+	for i, code := range append(slices.Clone(dateFormats), b.formats...) {
 		fmt.Fprintf(&codes, `<numFmt numFmtId="%d" formatCode="%s"/>`, firstCode+i, escape(code))
 		fmt.Fprintf(&styles, `<xf numFmtId="%d" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>`, firstCode+i)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRowsAreBounded(t *testing.T) {
-	b := &book{ctx: t.Context(), out: bufio.NewWriter(io.Discard), row: maxRows - 1}
+	b := &book{ctx: t.Context(), out: bufio.NewWriter(io.Discard), rowReader: rowReader{row: maxRows - 1}}
 	if err := b.add([]cell{{Value: "the last"}}, false); err != nil {
 		t.Errorf("row %d: %v", b.row, err)
 	}
