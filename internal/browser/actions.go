@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
@@ -72,7 +73,7 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 		return s.evaluate(ctx, t, req)
 	case Wait:
 		return s.wait(ctx, t, req)
-	case Title, Address, FindAction, Console, Frames:
+	case Title, Address, FindAction, Console, Frames, IsVisible, Network:
 		return s.inspect(ctx, t, req)
 	}
 	s.mu.Lock()
@@ -110,9 +111,20 @@ func (s *session) perform(ctx context.Context, t *tab, req Request) error {
 		return s.drag(ctx, t, req)
 	case Resize:
 		return s.resize(ctx, t, req)
+	case MouseMove, MouseClick:
+		return t.mouse(ctx, req.At.X, req.At.Y, req)
+	case MouseDrag:
+		return t.dragMouse(ctx, req.At, req.To)
+	case MouseWheel:
+		return run(ctx, t.main.endpoint, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+			Type: input.DispatchMouseEventTypeMouseWheel, X: req.At.X, Y: req.At.Y,
+			DeltaX: cmp.Or(req.To.X, noWheel), DeltaY: cmp.Or(req.To.Y, noWheel)})
 	}
 	return tool.Errorf(tool.Invalid, "unknown action %q", req.Action).Try("use an action from the tool's description")
 }
+
+// noWheel is no way of the wheel: a zero would not be sent, and Chromium wants both numbers.
+const noWheel = 1e-6
 
 // tabOf returns the tab of a request: the named one, the one with the element, or the
 // current one.

@@ -87,7 +87,7 @@ func TestEveryAction(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"scroll", m.scrolls}, {"the mouse", m.clicks}, {"keys", m.presses}, {"reading", m.reads}, {"waiting", m.waits},
+		{"scroll", m.scrolls}, {"the mouse", m.clicks}, {"coordinates", m.moves}, {"requests", m.seesRequests}, {"keys", m.presses}, {"reading", m.reads}, {"waiting", m.waits},
 		{"tabs", m.goesThroughTabs}, {"forms", m.fills}, {"the page", m.inspects}, {"dialogs", m.answersDialogs},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -120,6 +120,44 @@ func (m *model) clicks() {
 	m.call(`{"action":"click","ref":"<Pad>","double_click":true}`, "dblclick 0")
 	m.call(`{"action":"hover","ref":"<Keys>"}`, "the same as before")
 	m.call(`{"action":"hover","ref":"<Pad>"}`, "mouseenter 0")
+}
+
+// moves uses the mouse by coordinates, of elements that a script looks up.
+func (m *model) moves() {
+	at := func(ref string) (x, y int) {
+		m.t.Helper()
+		text := m.do(Request{Action: Evaluate, Ref: ref, Text: "e => { const r = e.getBoundingClientRect();" +
+			"return Math.round(r.x + r.width / 2) + ' ' + Math.round(r.y + r.height / 2) }"})
+		if _, err := fmt.Sscanf(strings.TrimSpace(text), "%d %d", &x, &y); err != nil {
+			m.t.Fatalf("%q: %v", text, err)
+		}
+		return x, y
+	}
+	x, y := at("#pad")
+	m.call(fmt.Sprintf(`{"action":"mouse_move","text":"%d,%d"}`, x, y), "mouseenter 0")
+	m.call(fmt.Sprintf(`{"action":"mouse_click","text":"%d, %d"}`, x, y), "click 0")
+	m.call(fmt.Sprintf(`{"action":"mouse_click","x":%d,"y":%d,"button":"right"}`, x, y), "contextmenu 2")
+	m.call(`{"action":"evaluate","text":"addEventListener('mouseup', e => said('up ' + e.clientX + ' ' + e.clientY)); 1"}`, "1")
+	m.call(fmt.Sprintf(`{"action":"mouse_drag","text":"%d,%d 300,301"}`, x, y), "up 300 301")
+	m.call(`{"action":"mouse_wheel","text":"600,400 0,700"}`, "Page: between")
+	m.call(`{"action":"mouse_wheel","x":600,"y":400,"direction":"up"}`)
+}
+
+// seesRequests reads the log of requests, which shows neither headers nor cookies, and whether elements are visible.
+func (m *model) seesRequests() {
+	m.call(`{"action":"is_visible","ref":"<Pad>"}`, "true")
+	m.call(`{"action":"evaluate","text":"document.getElementById('pad').style.opacity = 0; 1"}`, "1")
+	m.call(`{"action":"is_visible","ref":"#pad"}`, "false")
+	m.call(`{"action":"is_visible","ref":"#nothing"}`, "false")
+	m.call(`{"action":"evaluate","text":"fetch('/missing.json?q=1', {method: 'PUT', headers: {'X-Secret': 'hidden-header'}}).then(r => r.status)"}`, "405")
+	m.call(`{"action":"evaluate","text":"fetch('/redirect?to=/slow.json').then(r => r.text())"}`, "item")
+	m.call(`{"action":"evaluate","text":"fetch('http://other.invalid/x').then(() => 'answered', () => 'failed')"}`, "failed")
+	m.call(`{"action":"network"}`, "GET "+shop+"/actions.html 200 document text/html", "PUT "+shop+"/missing.json?q=1 405 fetch text/plain",
+		"GET "+shop+"/redirect?to=/slow.json 302", "GET "+shop+"/slow.json 200", " bytes", "GET http://other.invalid/x net::ERR")
+	m.call(`{"action":"network","text":"missing"}`, "missing.json")
+	if text := m.do(Request{Action: Network, Text: "missing"}); strings.Contains(text, "slow.json") || strings.Contains(text, "hidden-header") {
+		m.t.Errorf("the log shows more:\n%s", text)
+	}
 }
 
 func (m *model) presses() {
@@ -229,7 +267,7 @@ func (m *model) saidAll(t *testing.T) {
 		all = append(all, name)
 	}
 	actions := strings.Split(schema.Properties["action"].Description, ", ")
-	if len(actions) != 24 {
+	if len(actions) != 30 {
 		t.Errorf("the actions are %q", actions)
 	}
 	for _, name := range append(all, actions...) {

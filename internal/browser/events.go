@@ -96,6 +96,7 @@ func (s *session) onPageEvent(p *pageTarget, method string, params jsonv2.Value)
 
 // onNetworkEvent handles a network event of a page.
 func (s *session) onNetworkEvent(p *pageTarget, method string, params jsonv2.Value) bool {
+	p.tab.logNetwork(method, params)
 	switch method {
 	case network.RequestWillBeSent.Method:
 		e, ok := decodeEvent(network.RequestWillBeSent, params)

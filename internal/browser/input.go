@@ -156,7 +156,7 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 // mouse moves the mouse and, for Click, clicks.
 func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	move := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}
-	if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, move); err != nil || req.Action == Hover {
+	if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, move); err != nil || req.Action == Hover || req.Action == MouseMove {
 		return err
 	}
 	mask := map[string]int64{"left": 1, "right": 2, "middle": 4}

@@ -39,6 +39,12 @@ function(name, ...args) {
 
 		click() { this.click(); return ''; },
 
+		// visible returns 'yes' if a person can see the element, at least after scrolling.
+		visible() {
+			const e = this.nodeType === 1 ? this : this.parentElement;
+			return e && box(e) && e.checkVisibility({opacityProperty: true, visibilityProperty: true}) ? 'yes' : 'no';
+		},
+
 		// prepareInput focuses an input and selects its content. Inputs without a text cursor,
 		// such as dates, are set at once.
 		prepareInput(text) {

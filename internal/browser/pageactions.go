@@ -3,6 +3,7 @@ package browser
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,6 +46,10 @@ func (s *session) inspect(ctx context.Context, t *tab, req Request) (View, error
 		text, err = s.listFrames(ctx, t)
 	case FindAction:
 		text, err = s.findElements(ctx, t, req.Text)
+	case Network:
+		text = s.requestsOf(t, req.Text)
+	case IsVisible:
+		text, err = s.isVisible(ctx, t, req.Ref)
 	}
 	if err != nil {
 		return View{}, err
@@ -90,6 +95,22 @@ func (s *session) findElements(ctx context.Context, t *tab, what string) (string
 		found = append(found[:maxFound], fmt.Sprintf("and %d more", len(found)-maxFound))
 	}
 	return strings.Join(found, "\n"), nil
+}
+
+// isVisible returns "true" if a person can see an element, at least after scrolling. An element that does not exist is not
+// visible.
+func (s *session) isVisible(ctx context.Context, t *tab, ref string) (string, error) {
+	el, err := s.element(ctx, t, ref)
+	if err == nil {
+		var text string
+		if text, _, err = el.call(ctx, "visible"); err == nil && text == "yes" {
+			return "true", nil
+		}
+	}
+	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.NotFound {
+		err = nil
+	}
+	return "false", err
 }
 
 // search appends the lines of the elements in n that contain all words.
@@ -293,10 +314,15 @@ func (s *session) drag(ctx context.Context, t *tab, req Request) error {
 	if err != nil {
 		return err
 	}
+	return t.dragMouse(ctx, Point{x, y}, Point{toX, toY})
+}
+
+// dragMouse presses the mouse at a point, moves it to another one, and releases it.
+func (t *tab) dragMouse(ctx context.Context, from, to Point) error {
 	e := input.DispatchMouseEventParams{Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1}
 	for step := range dragSteps + 3 { // move there, press, drag, release
 		part := float64(min(max(step-1, 0), dragSteps)) / dragSteps
-		e.X, e.Y, e.Type = x+(toX-x)*part, y+(toY-y)*part, input.DispatchMouseEventTypeMouseMoved
+		e.X, e.Y, e.Type = from.X+(to.X-from.X)*part, from.Y+(to.Y-from.Y)*part, input.DispatchMouseEventTypeMouseMoved
 		switch step {
 		case 1:
 			e.Type = input.DispatchMouseEventTypeMousePressed

@@ -28,14 +28,20 @@ const (
 	Close      Action = "close"      // Tab, or the session
 	Title      Action = "get_title"
 	Address    Action = "get_url"
-	FindAction Action = "find"    // the elements whose role and label contain Text
-	Console    Action = "console" // messages of scripts since the last time
-	Frames     Action = "frames"  // lists the frames
-	PDF        Action = "pdf"     // saves the page
-	Upload     Action = "upload"  // Values, files of the caller, to the file input Ref
-	Dialog     Action = "dialog"  // Text for the next dialog: accept, dismiss, or the text to enter
-	Drag       Action = "drag"    // Ref to the ref in Text
-	Resize     Action = "resize"  // the window to Text, such as 1280x800
+	FindAction Action = "find"        // the elements whose role and label contain Text
+	Console    Action = "console"     // messages of scripts since the last time
+	Frames     Action = "frames"      // lists the frames
+	PDF        Action = "pdf"         // saves the page
+	Upload     Action = "upload"      // Values, files of the caller, to the file input Ref
+	Dialog     Action = "dialog"      // Text for the next dialog: accept, dismiss, or the text to enter
+	Drag       Action = "drag"        // Ref to the ref in Text
+	Resize     Action = "resize"      // the window to Text, such as 1280x800
+	IsVisible  Action = "is_visible"  // whether a person can see Ref
+	Network    Action = "network"     // the last requests of the tab, with Text in their URLs
+	MouseMove  Action = "mouse_move"  // to At
+	MouseClick Action = "mouse_click" // at At
+	MouseDrag  Action = "mouse_drag"  // from At to To
+	MouseWheel Action = "mouse_wheel" // at At, by To
 )
 
 // A Request is an action with its arguments.
@@ -56,6 +62,7 @@ type Request struct {
 	FullPage  bool
 	Slowly    bool // type key by key
 	Millis    int  // 0 is the default
+	At, To    Point
 
 	Basis string // lookup the SiteFacts of the approved site; "" without approval
 
@@ -68,6 +75,9 @@ type Request struct {
 
 	Seen bool // a person sees the result: View.Seen is wanted
 }
+
+// A Point is a place in the visible part of a page, or a way, in CSS pixels from the upper left.
+type Point struct{ X, Y float64 }
 
 // SiteFacts returns the facts that an approval of a request at a site depends on.
 func SiteFacts(site string) tool.Facts {

@@ -38,7 +38,7 @@ func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, er
 // shows reports whether the result of an action is a snapshot of the page.
 func (a Action) shows() bool {
 	switch a {
-	case Screenshot, Evaluate, Tabs, Close, Title, Address, FindAction, Console, Frames, PDF:
+	case Screenshot, Evaluate, Tabs, Close, Title, Address, FindAction, Console, Frames, PDF, IsVisible, Network:
 		return false
 	}
 	return true

@@ -32,6 +32,8 @@ type tab struct {
 
 	shown   lines    // lines that the model has seen
 	console []string // messages of scripts
+	network []*exchange
+	dropped int // exchanges that are no longer in network
 }
 
 // A pageTarget is a target of DevTools: a page, or a frame in its own process.

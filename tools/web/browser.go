@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,16 +31,20 @@ type browserArgs struct {
 }
 
 type actionArgs struct {
-	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, resize, screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs, close" alias:"command"`
+	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, resize, screenshot, pdf, evaluate, console, network, frames, is_visible, get_title, get_url, wait, tabs, close, mouse_move, mouse_click, mouse_drag, mouse_wheel" alias:"command"`
 	URL      string `json:"url,omitempty" jsonschema:"URL to open, such as localhost:3000 of a server of exec, or file such as page.html" maxlen:"8192" alias:"target_url"`
 	Ref      string `json:"ref,omitempty" jsonschema:"ref such as e5, or CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
-	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; role and label to find; key; direction; JavaScript; ref to drag to; file to upload; size such as 1280x800; answer to the next dialog: accept, dismiss or a text" alias:"fn,script,expression,code,function,value,fill_value,end_ref,target_ref,path,prompt_text,name"`
+	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; role and label to find; key; direction; JavaScript; ref to drag to; file to upload; size such as 1280x800; answer to the next dialog: accept, dismiss or a text; for mouse_ actions x,y in the window, and a second x,y to drag to or to scroll by" alias:"fn,script,expression,code,function,value,fill_value,end_ref,target_ref,path,prompt_text,name"`
 	Profile  string `json:"profile,omitempty" jsonschema:"with open: name of a profile, which keeps logins for later conversations" maxlen:"64" alias:"user_profile,profile_name"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"press Enter after typing"`
 	Tab      string `json:"tab,omitempty" jsonschema:"tab such as t2, or new" maxlen:"64" alias:"target_id,tab_id,page_id"`
 	FullPage bool   `json:"full_page,omitempty" jsonschema:"screenshot the whole page"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"snapshot characters to skip"`
 
+	X         *float64 `json:"x,omitempty" jsonschema:"place of the mouse from the left, in pixels" hidden:"true" alias:"from_x"`
+	Y         *float64 `json:"y,omitempty" jsonschema:"place of the mouse from the top, in pixels" hidden:"true" alias:"from_y"`
+	ToX       float64  `json:"to_x,omitempty" jsonschema:"place to drag to, or pixels to scroll to the right" hidden:"true" alias:"delta_x"`
+	ToY       float64  `json:"to_y,omitempty" jsonschema:"place to drag to, or pixels to scroll down" hidden:"true" alias:"delta_y,pixels"`
 	Key       string   `json:"key,omitempty" jsonschema:"key to press" maxlen:"40" hidden:"true" alias:"keys"`
 	Values    []string `json:"values,omitempty" jsonschema:"options to select, or files to upload" maxitems:"50" hidden:"true" alias:"options,paths,files"`
 	Role      string   `json:"role,omitempty" jsonschema:"role to find" maxlen:"40" hidden:"true"`
@@ -82,6 +89,8 @@ var actionNames = map[string]browser.Action{
 	"key": browser.Press, "key_press": browser.Press, "press_key": browser.Press, "select_option": browser.Select,
 	"take_screenshot": browser.Screenshot, "screen_capture": browser.Screenshot,
 	"eval": browser.Evaluate, "js": browser.Evaluate, "execute": browser.Evaluate, "wait_for": browser.Wait,
+	"network_requests": browser.Network, "requests": browser.Network, "visible": browser.IsVisible,
+	"wheel": browser.MouseWheel, "mouse_scroll": browser.MouseWheel,
 	"status": browser.Tabs, "list": browser.Tabs, "focus": browser.Tabs, "switch_tab": browser.Tabs,
 	"stop": browser.Close, "quit": browser.Close, "": browser.Snapshot,
 }
@@ -97,7 +106,8 @@ func (a actionArgs) action() (browser.Action, error) {
 	case browser.Open, browser.Back, browser.Snapshot, browser.Click, browser.Hover, browser.Type, browser.Press,
 		browser.Select, browser.Scroll, browser.Screenshot, browser.Evaluate, browser.Wait, browser.Tabs, browser.Close,
 		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.PDF,
-		browser.Upload, browser.Dialog, browser.Drag, browser.Resize:
+		browser.Upload, browser.Dialog, browser.Drag, browser.Resize, browser.IsVisible, browser.Network, browser.MouseMove,
+		browser.MouseClick, browser.MouseDrag, browser.MouseWheel:
 		return d, nil
 	}
 	if name == "" && a.URL != "" {
@@ -108,7 +118,8 @@ func (a actionArgs) action() (browser.Action, error) {
 	}
 	return "", tool.Errorf(tool.Invalid, "unknown action %.40q", requested).
 		Try("use open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, " +
-			"resize, screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs or close")
+			"resize, screenshot, pdf, evaluate, console, network, frames, is_visible, get_title, get_url, wait, tabs, close, " +
+			"mouse_move, mouse_click, mouse_drag or mouse_wheel")
 }
 
 // request returns the request of the arguments. Arguments in Request have precedence.
@@ -147,7 +158,59 @@ func (a browserArgs) request() (browser.Request, error) {
 	case action == browser.Scroll && req.Direction == "":
 		req.Direction = strings.ToLower(strings.TrimSpace(req.Text))
 	}
+	if isMouse(action) {
+		if err := args.place(&req); err != nil {
+			return browser.Request{}, err
+		}
+	}
 	return req, checkRequest(req)
+}
+
+func isMouse(a browser.Action) bool {
+	return a == browser.MouseMove || a == browser.MouseClick || a == browser.MouseDrag || a == browser.MouseWheel
+}
+
+var points = regexp.MustCompile(`^\s*(-?[\d.]+)\s*[, ]\s*(-?[\d.]+)(?:\s*[;, ]\s*(-?[\d.]+)\s*[, ]\s*(-?[\d.]+))?\s*$`)
+
+// maxPlace is the maximum distance of the mouse from the upper left, in pixels.
+const maxPlace = 100_000
+
+// place sets the points of a mouse action, from the numbers or from the text.
+func (a actionArgs) place(req *browser.Request) error {
+	needs := tool.Errorf(tool.Invalid, "the action %s needs a place", req.Action).
+		Try("send it as text, such as 120,80 in pixels from the upper left of a screenshot")
+	if req.Action == browser.MouseDrag || req.Action == browser.MouseWheel {
+		needs = tool.Errorf(tool.Invalid, "the action %s needs two pairs of numbers", req.Action).
+			Try("send them as text, such as 120,80 300,80 to drag, or 120,80 0,500 to scroll down by 500 pixels there")
+	}
+	if a.X != nil && a.Y != nil {
+		req.At, req.To = browser.Point{X: *a.X, Y: *a.Y}, browser.Point{X: a.ToX, Y: a.ToY}
+		if req.Action == browser.MouseWheel && req.To == (browser.Point{}) {
+			req.To.Y = map[string]float64{"": 500, "down": 500, "up": -500}[a.Direction]
+		}
+	} else {
+		found := points.FindStringSubmatch(req.Text)
+		if found == nil || found[3] == "" && (req.Action == browser.MouseDrag || req.Action == browser.MouseWheel) {
+			return needs
+		}
+		for i, to := range []*float64{&req.At.X, &req.At.Y, &req.To.X, &req.To.Y} {
+			if found[i+1] == "" {
+				break
+			}
+			n, err := strconv.ParseFloat(found[i+1], 64)
+			if err != nil {
+				return needs
+			}
+			*to = n
+		}
+	}
+	for _, n := range []float64{req.At.X, req.At.Y, req.To.X, req.To.Y} {
+		if math.IsNaN(n) || math.Abs(n) > maxPlace || req.At.X < 0 || req.At.Y < 0 {
+			return tool.Errorf(tool.Invalid, "the place is not in the window").Try("take a screenshot to see where things are")
+		}
+	}
+	req.Text = ""
+	return nil
 }
 
 // maxSnapshot is the maximum length of a snapshot in characters.
@@ -170,7 +233,7 @@ func checkRequest(a browser.Request) error {
 	case a.Profile != "":
 		return profiles.CheckName(a.Profile)
 	case a.Ref == "" && (a.Action == browser.Click || a.Action == browser.Hover || a.Action == browser.Type ||
-		a.Action == browser.Select || a.Action == browser.Drag || a.Action == browser.Upload):
+		a.Action == browser.Select || a.Action == browser.Drag || a.Action == browser.Upload || a.Action == browser.IsVisible):
 		return missing("ref, such as e5 from a snapshot")
 	case a.Action == browser.Press && a.Key == "":
 		return missing("text, the key such as Enter")
@@ -202,7 +265,8 @@ func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error
 	plan := tool.Plan{Risk: tool.Writes, Why: "the page sees it as done by the caller"}
 	switch req.Action {
 	case browser.Snapshot, browser.Scroll, browser.Screenshot, browser.Wait, browser.Tabs, browser.Close,
-		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.Resize:
+		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.Resize,
+		browser.IsVisible, browser.Network:
 		plan.Risk, plan.Why = tool.Reads, ""
 	case browser.PDF:
 		plan.Why = "saves a file"
