@@ -168,6 +168,11 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	caller := tool.CallerFrom(ctx)
 	switch {
 	case req.Action == Close && req.Tab == "":
+		for _, own := range []bool{false, true} {
+			if s := b.find(ownerOf(caller, own)); s != nil && s.taken() != "" {
+				return View{}, s.awaitPerson(ctx, req)
+			}
+		}
 		err := errors.Join(b.closeFor(ctx, ownerOf(caller, false)), b.closeFor(ctx, ownerOf(caller, true)))
 		return View{Notes: []string{"closed"}}, err
 	case req.Action == Open:
@@ -200,6 +205,16 @@ func (b *Browsers) doIn(ctx context.Context, who owner, req Request) (View, erro
 	s, err := b.session(ctx, who, req)
 	if err != nil {
 		return View{}, err
+	}
+	for s.taken() != "" {
+		s.unlock() // a person may give it back meanwhile, or another one take it
+		if err := s.awaitPerson(ctx, req); err != nil {
+			return View{}, err
+		}
+		req.Millis = 0 // it has waited
+		if s, err = b.session(ctx, who, req); err != nil {
+			return View{}, err
+		}
 	}
 	defer s.unlock()
 	view, err := s.do(ctx, req)
@@ -244,10 +259,13 @@ func (b *Browsers) current(caller tool.Caller, tab string) owner {
 	return web
 }
 
-func (b *Browsers) has(who owner) bool {
+func (b *Browsers) has(who owner) bool { return b.find(who) != nil }
+
+// find returns the browser of an owner, nil if there is none.
+func (b *Browsers) find(who owner) *session {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.sessions[who] != nil
+	return b.sessions[who]
 }
 
 // Where returns the site at which a request would be executed, such as

@@ -231,27 +231,26 @@ func (p *profile) hide(text string) string {
 	return text
 }
 
-// afterRequest reads the cookies that a request has changed, hides them in its result, and has the profile saved soon.
+// afterRequest reads the cookies that a request has changed, hides them and what a person has typed in its result, and has
+// the profile saved soon.
 func (s *session) afterRequest(ctx context.Context, v View, failed error) (View, error) {
-	p := s.profile
-	if p == nil || !s.alive() {
-		return v, failed
+	if p := s.profile; p != nil && s.alive() {
+		select {
+		case p.dirty <- struct{}{}:
+		default:
+		}
+		if err := s.readCookies(ctx); err != nil && s.alive() {
+			return View{}, tool.Errorf(tool.Unavailable, "the browser does not say which cookies it has, so that the result is not shown").
+				Try("close the browser and open the page again").Because(err)
+		}
 	}
-	select {
-	case p.dirty <- struct{}{}:
-	default:
-	}
-	if err := s.readCookies(ctx); err != nil && s.alive() {
-		return View{}, tool.Errorf(tool.Unavailable, "the browser does not say which cookies it has, so that the result is not shown").
-			Try("close the browser and open the page again").Because(err)
-	}
-	v.Page, v.Source = p.hide(v.Page), p.hide(v.Source)
+	v.Page, v.Source = s.hide(v.Page), s.hide(v.Source)
 	for i := range v.Notes {
-		v.Notes[i] = p.hide(v.Notes[i])
+		v.Notes[i] = s.hide(v.Notes[i])
 	}
 	if known := (*tool.Error)(nil); errors.As(failed, &known) {
 		hidden := *known
-		hidden.What = p.hide(known.What)
+		hidden.What = s.hide(known.What)
 		failed = &hidden
 	}
 	return v, failed

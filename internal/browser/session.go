@@ -2,9 +2,11 @@ package browser
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,7 @@ const (
 
 // A session is the browser of one owner.
 type session struct {
+	id    string // for people
 	o     Options
 	owner owner
 	who   tool.Caller // of the request that began it
@@ -56,12 +59,13 @@ type session struct {
 	downloads        []*download
 	downloadExpected time.Time // a link promised a download: wait for it until then
 
+	person   person
 	refusals refusals
 }
 
 func newSession(o Options, who owner, caller tool.Caller, profile string) *session {
 	s := &session{
-		o: o, owner: who, who: caller, profileName: profile, inUse: make(chan struct{}, 1), ended: make(chan struct{}), change: make(chan struct{}),
+		id: strings.ToLower(rand.Text()[:8]), o: o, owner: who, who: caller, profileName: profile, inUse: make(chan struct{}, 1), ended: make(chan struct{}), change: make(chan struct{}),
 		targets: make(map[target.SessionID]*pageTarget), elements: newElements(),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -84,7 +88,7 @@ func (s *session) unlock() {
 	<-s.inUse
 }
 
-func (s *session) busy() bool { return len(s.inUse) > 0 }
+func (s *session) busy() bool { return len(s.inUse) > 0 || s.taken() != "" }
 
 func (s *session) lastUse() time.Time { return time.Unix(0, s.usedAt.Load()) }
 

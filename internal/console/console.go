@@ -86,6 +86,7 @@ func (c *Console) Close() { c.end() }
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /console.js", c.file("console.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /browser.js", c.file("browser.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /console.css", c.file("console.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /{$}", c.showGate)
 	mux.HandleFunc("GET /questions/{id}", c.showGate)
@@ -103,6 +104,8 @@ func (c *Console) Handler() http.Handler {
 	}
 	mux.HandleFunc("GET "+in+"{$}", c.known(c.showFirst))
 	mux.HandleFunc("GET "+in+"events", c.known(c.events))
+	mux.HandleFunc("GET "+in+"browsers/{id}/picture", c.known(c.browserPicture))
+	mux.HandleFunc("GET "+in+"browsers/{id}/frames", c.known(c.browserFrames))
 	mux.HandleFunc("POST "+in+"do/{room}/{verb...}", c.known(c.do))
 	mux.HandleFunc("POST "+in+"logout", c.known(c.logOut))
 	mux.HandleFunc("/", c.known(c.notFound))

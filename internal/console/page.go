@@ -53,6 +53,8 @@ func pages() []Page {
 		{Path: "calls/{id}", Where: room.Operator, Topics: []string{audit.Topic}, Template: "call", Data: showCall},
 		{Path: "charts", Title: "Charts", Where: room.Operator, Topics: []string{audit.Topic}, Template: "charts", Data: showCharts},
 		{Path: "graph", Title: "Knowledge", Where: room.Operator, Room: "knowledge", Template: "graph", Data: showGraph},
+		{Path: "browsers", Title: "Browsers", Where: room.Approver, Room: "browser", Template: "browsers", Data: showBrowsers},
+		{Path: "browsers/{id}", Where: room.Approver, Template: "browser", Data: showBrowser},
 		{Path: "rooms", Title: "More", Where: room.Approver, Template: "rooms", Data: showRooms},
 		{Path: "rooms/{room}", Where: room.Approver, Topics: []string{jobs.Topic}, Template: "room", Data: showRoom},
 		{Path: "rooms/{room}/{verb...}", Where: room.Approver, Template: "verb", Data: showVerb},
@@ -162,7 +164,7 @@ type View struct {
 	Data            any
 }
 
-//go:embed templates/*.html console.js console.css
+//go:embed templates/*.html console.js browser.js console.css
 var files embed.FS
 
 // Style returns the style sheet of the console, for other pages for people.

@@ -108,7 +108,7 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 	// An operator may wait: the deadlines of short answers would end the call.
 	control := http.NewResponseController(w)
 	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{}))
-	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: args}
+	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: v.recorded(args)}
 	ctx := As(r.Context(), who)
 	plan, err := a.prepare(ctx, room, v, args)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a API) prepare(ctx context.Context, room *Room, v Verb, args []byte) (tool
 // nothing.
 func (a API) Do(ctx context.Context, who Person, room *Room, v Verb, args []byte, confirmed bool,
 	each func(tool.Result) error) (result tool.Result, question string, err error) {
-	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: args}
+	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: v.recorded(args)}
 	if !v.Allows(who) {
 		return result, "", tool.Errorf(tool.NotFound, "there is no verb %q of %q", v.Name, room.Name)
 	}

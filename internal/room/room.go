@@ -16,6 +16,7 @@ package room
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -93,6 +94,8 @@ type Verb struct {
 	// the path of the file, or - for the standard input.
 	Files []string
 	Where Where
+	// Hidden are parameters that the audit log must not have, such as what a person types into a page.
+	Hidden []string
 	// Owned is set for a verb whose parameters agent and user are those of the
 	// settings unless they are given.
 	Owned bool
@@ -152,6 +155,25 @@ func (v Verb) Asks() bool { return v.tool.Rates }
 // Params returns the parameters of the verb.
 func (v Verb) Params() []tool.Param { return v.tool.Params() }
 
+// recorded returns arguments as the audit log has them.
+func (v Verb) recorded(args []byte) []byte {
+	if len(v.Hidden) == 0 {
+		return args
+	}
+	all := map[string]json.RawMessage{}
+	_ = json.Unmarshal(args, &all) // arguments that are not an object have nothing to record
+	for name := range all {        // a name that is corrected later may stand for a hidden one
+		if slices.Contains(v.Hidden, name) || !slices.ContainsFunc(v.Params(), func(p tool.Param) bool { return p.Name == name }) {
+			all[name] = json.RawMessage(`"(hidden)"`)
+		}
+	}
+	out, err := json.Marshal(all)
+	if err != nil {
+		return []byte("{}")
+	}
+	return out
+}
+
 // Schema returns the JSON Schema of the arguments.
 func (v Verb) Schema() []byte { return v.tool.Schema() }
 
@@ -207,7 +229,7 @@ func (v Verb) check(name string) error {
 	for _, p := range v.Params() {
 		known[p.Name] = true
 	}
-	for _, arg := range slices.Concat(v.Args, v.Files) {
+	for _, arg := range slices.Concat(v.Args, v.Files, v.Hidden) {
 		if !known[strings.TrimSuffix(arg, "...")] {
 			return fmt.Errorf("%s has no parameter %q", name, arg)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/backup"
 	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/browser/desk"
 	"github.com/mcp-tools/mcp-tools/internal/browser/profiles"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -88,7 +89,7 @@ func (e *Env) Rooms() []*room.Room {
 		fleet.Room(e.launchers),
 		verdict.Room(e.policyView),
 		vault.Room(e.hostVault, blob.Sealed(), users.Sealed(), audit.SealedKeys()),
-		profiles.Room(),
+		profiles.Room(desk.Verbs(e.DataDir)...),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
 		llm.Room(
 			func() llm.Settings { return e.settings().Models },

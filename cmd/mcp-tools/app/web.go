@@ -6,6 +6,8 @@ import (
 	"net"
 	"path/filepath"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/browser/desk"
 	"github.com/mcp-tools/mcp-tools/internal/browser/profiles"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -18,6 +20,8 @@ import (
 
 // openWeb joins the web tools to the web. It makes no request yet.
 func (a *App) openWeb(context.Context) (err error) {
+	people := &desk.Desk{Dir: filepath.Join(a.data, desk.Dir), Browsers: func() *browser.Browsers { return a.browsers }}
+	hold := a.hold(heldBrowser)
 	a.web, err = access.Open(access.Parts{
 		Settings: a.loaded.Config.Web, Rules: func() *access.Rules { return a.rules.load().web },
 		Profile: a.rules.profileOf, Own: a.ownPorts(), Agent: "mcp-tools/" + version.String(),
@@ -31,14 +35,23 @@ func (a *App) openWeb(context.Context) (err error) {
 			},
 			Open: a.vault.Open,
 		},
-		Opened: a.hold(heldBrowser), Closed: a.release(heldBrowser),
-		Dial: func(ctx context.Context, port uint16) (net.Conn, error) { return a.commands.Dial(ctx, port) },
+		Opened: func(principal, name string) {
+			if err := people.Open(); err != nil {
+				a.log.Warn("people cannot use the browsers of this server", "err", err)
+			}
+			if hold != nil {
+				hold(principal, name)
+			}
+		},
+		Closed: a.release(heldBrowser),
+		Dial:   func(ctx context.Context, port uint16) (net.Conn, error) { return a.commands.Dial(ctx, port) },
 	})
 	if err != nil {
 		return err
 	}
 	a.browsers = a.web.Browsers
 	a.onClose(a.web.Close)
+	a.onClose(people.Close)
 	return nil
 }
 
