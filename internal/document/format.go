@@ -60,6 +60,9 @@ type Handler struct {
 	Streams []string // names of streams, for formats that are compound files
 	Endings []string // of names, for formats that begin like any text
 	Looks   func(t Head) bool
+	// Search has endings of names whose files are searched by the text that Read returns. Files of a format without
+	// any are searched as they are.
+	Search []string
 
 	Read  Reader
 	Open  Opener // nil for formats without members
@@ -190,6 +193,16 @@ func (s *Service) Takes(head []byte) bool {
 func (s *Service) TakesName(name string) bool {
 	ending := strings.ToLower(path.Ext(name))
 	return s != nil && slices.ContainsFunc(s.o.Formats, func(h Handler) bool { return slices.Contains(h.Endings, ending) })
+}
+
+// Searched reports whether a file is searched by its text as a document, by its name.
+func (s *Service) Searched(name string) bool {
+	ending := path.Ext(name)
+	if len(ending) < 4 || len(ending) > 5 { // most files, at no cost
+		return false
+	}
+	ending = strings.ToLower(ending)
+	return slices.ContainsFunc(s.o.Formats, func(h Handler) bool { return slices.Contains(h.Search, ending) })
 }
 
 // TypeName returns the name of the format with a media type, as in "it is a PDF document"; "" for

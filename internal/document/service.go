@@ -41,7 +41,9 @@ const (
 	// chunk is the number of pages that are read at once.
 	chunk = 10
 	// maxCached is the maximum size of all readings on the store, and of all downloads, in bytes.
-	maxCached = 256 << 20
+	maxCached = 512 << 20
+	// maxWhole is the maximum size of the text of a document that is read as a whole, in bytes.
+	maxWhole = 8 << 20
 )
 
 // Options are the dependencies of a Service.
@@ -106,6 +108,14 @@ type Request struct {
 	Password string
 	OCR      string
 	Pictures bool
+
+	whole *whole // nil: a part is wanted
+}
+
+// whole is what differs for a document that is read as a whole.
+type whole struct {
+	limit time.Duration
+	start func() error
 }
 
 // NameOf returns the name of the file at a path or URL.
@@ -131,7 +141,7 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	}
 	wanted := r.Pages
 	r.Pages = wanted.window()
-	digest, err := digestOf(ctx, r.Content, r.Size)
+	digest, err := Digest(ctx, r.Content, r.Size)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -159,6 +169,37 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	return got, nil
 }
 
+// Whole returns all pages of a document, without the text in pictures and at most 8 MB of it. digest is its [Digest].
+// If it was not read before, it is read within a time limit once start has returned nil; an error of start is returned.
+func (s *Service) Whole(
+	ctx context.Context, r Request, digest string, limit time.Duration, start func() error,
+) (Reading, error) {
+	r.OCR, r.Pages, r.whole = OCROff, nil, &whole{limit, start}
+	key := s.key(r, digest)
+	if key != "" {
+		if got, ok := s.cache.reading(ctx, key); ok {
+			return got, nil
+		}
+	}
+	got, err := s.read(ctx, r, digest)
+	if err == nil && key != "" {
+		s.tidy()
+		s.notKept(s.cache.putReading(ctx, key, got))
+	}
+	return got, err
+}
+
+// Masked returns a text without secrets.
+func (s *Service) Masked(text string) string {
+	if s.o.Mask == nil {
+		return text
+	}
+	return s.o.Mask(text)
+}
+
+// Quote returns the text of documents between marks.
+func (s *Service) Quote(source, text string) string { return s.o.Marks.Quote(source, text) }
+
 // key returns the key of a reading in the cache; "" for a reading that is not kept. Documents
 // with a password are never stored, and pictures take too much room.
 func (s *Service) key(r Request, digest string) string {
@@ -179,7 +220,8 @@ func fileName(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func digestOf(ctx context.Context, content io.ReaderAt, size int64) (string, error) {
+// Digest returns the digest of a document.
+func Digest(ctx context.Context, content io.ReaderAt, size int64) (string, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, Bounded(ctx, io.NewSectionReader(content, 0, size), -1, Limits{Part: size})); err != nil {
 		return "", err
@@ -195,6 +237,11 @@ func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, 
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return Reading{}, ctx.Err()
+	}
+	if r.whole != nil {
+		if err := r.whole.start(); err != nil {
+			return Reading{}, err
+		}
 	}
 	dir := s.prepared.complete()
 	got, err := s.run(ctx, r, digest, dir)
@@ -249,7 +296,11 @@ func (s *Service) Write(ctx context.Context, format Format, content []byte) (*Wr
 
 // ask starts a process, sends it the document or the content of one that is to be made, and returns its answer.
 func (s *Service) ask(ctx context.Context, r Request, format Format, digest, prepared string) (got reply, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Time+10*time.Second)
+	limit, limits, grace := s.o.Time, DefaultLimits(), 10*time.Second
+	if r.whole != nil {
+		limit, grace, limits.Text = r.whole.limit, r.whole.limit, maxWhole
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	var binds []sandbox.Bind
 	if prepared != "" {
@@ -262,9 +313,9 @@ func (s *Service) ask(ctx context.Context, r Request, format Format, digest, pre
 	defer link.Close()
 	stop := context.AfterFunc(ctx, func() { _ = link.Close() })
 	defer stop()
-	o := order{Make: format, Members: r.Members, Time: s.o.Time, Source: Source{
+	o := order{Make: format, Members: r.Members, Time: limit, Source: Source{
 		Name: r.Name, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR, Pictures: r.Pictures,
-		Language: s.o.Language, Prepared: prepared, Limits: DefaultLimits(),
+		Language: s.o.Language, Prepared: prepared, Limits: limits,
 	}}
 	if !slices.Contains(link.Guarantees(), sandbox.Files) {
 		if o.Temp, err = s.temp(); err != nil {

@@ -169,15 +169,21 @@ func (a *subtree) listError(err error) error {
 	return fileError(err, a.shown)
 }
 
-// files returns the files on disk that keep accepts, ordered by name. If there is an index and
-// re is not nil, it leaves out files that re cannot match.
+// needed are the files that a call has use for. The zero value has all.
+type needed struct {
+	re        *syntax.Regexp   // files that may match; nil for all
+	documents search.Documents // and all of these; nil for none
+}
+
+// files returns the files on disk that keep accepts, ordered by name. If there is an index, it leaves out files that are
+// not needed.
 func (a *subtree) files(
-	ctx context.Context, o tree.Options, re *syntax.Regexp, keep func(name string) bool,
+	ctx context.Context, o tree.Options, need needed, keep func(name string) bool,
 ) (names, unread []string, err error) {
 	indexed := !o.Hidden && !o.Ignored
 	if indexed {
-		if names, unread, ok := a.indexedFiles(ctx, re, keep); ok {
-			a.filtered = re != nil
+		if names, unread, ok := a.indexedFiles(ctx, need, keep); ok {
+			a.filtered = need.re != nil
 			return names, unread, nil
 		}
 	}
@@ -195,15 +201,19 @@ func (a *subtree) files(
 // indexedFiles is names for an existing index. ok is false if there is none, or
 // if it cannot answer now.
 func (a *subtree) indexedFiles(
-	ctx context.Context, re *syntax.Regexp, keep func(name string) bool,
+	ctx context.Context, need needed, keep func(name string) bool,
 ) (names, unread []string, ok bool) {
 	x := a.w.indexes.get(a.mount)
 	if x == nil {
 		return nil, nil, false
 	}
 	var all []string
-	if re != nil {
-		all, ok = x.Candidates(ctx, a.name, re)
+	if need.re != nil {
+		var always func(string) bool
+		if need.documents != nil {
+			always = need.documents.Has
+		}
+		all, ok = x.Candidates(ctx, a.name, need.re, always)
 	} else {
 		all, ok = x.Files(ctx, a.name)
 	}
@@ -464,7 +474,7 @@ func (a *subtree) matching(
 		names, unread, err = a.files(ctx, tree.Options{
 			Hidden: q.Hidden || hasHiddenStep(q.Pattern), Ignored: q.Ignored,
 			Enter: func(dir string) bool { return dir == a.name || glob.MayContain(a.relative(dir)) },
-		}, nil, keep)
+		}, needed{}, keep)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -520,11 +530,14 @@ func (w *Workspace) Search(ctx context.Context, q search.Query) (search.Found, e
 		return search.Found{}, err
 	}
 	if a.filtered && len(found.Files) == 0 {
-		all, _, _ := a.indexedFiles(ctx, nil, func(name string) bool { return filter.Keep(a.relative(name)) })
+		all, _, _ := a.indexedFiles(ctx, needed{}, func(name string) bool { return filter.Keep(a.relative(name)) })
 		found.Searched = max(found.Searched, len(all)) // files that cannot match count as searched
 	}
 	for i := range found.Files {
 		found.Files[i].Name = a.shownPath(found.Files[i].Name)
+	}
+	for i := range found.Failed {
+		found.Failed[i].Name = a.shownPath(found.Failed[i].Name)
 	}
 	found.Unlisted = a.shownPaths(unread)
 	return found, nil
@@ -540,7 +553,7 @@ func (a *subtree) toSearch(
 		names, unread, err = a.files(ctx, tree.Options{
 			Hidden: q.Hidden, Ignored: q.Ignored,
 			Enter: func(dir string) bool { return dir == a.name || filter.Enter(a.relative(dir)) },
-		}, m.Regexp(), keep)
+		}, needed{m.Regexp(), q.Documents}, keep)
 		return a.withServed(names, q.Hidden, keep), unread, err
 	}
 	if a.source != nil && a.served[a.name] == nil {

@@ -35,7 +35,7 @@ func Tools(
 		tool.New(editFile{files, seen, problems}),
 		tool.New(applyPatch{files, seen, problems}),
 		tool.New(listFiles{files}),
-		tool.New(searchFiles{files, seen}),
+		tool.New(searchFiles{files, seen, newTexts(documents)}),
 		tool.New(globFiles{files}),
 		tool.New(fileHistory{files}),
 		tool.New(undoChange{files, seen}),

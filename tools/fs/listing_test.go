@@ -128,7 +128,7 @@ func TestSearch(t *testing.T) {
 		"past all": {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no matches after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := searchFiles{&fixedFiles{found: test.found}, new(Seen)}.Do(t.Context(), test.args)
+			res, err := searchFiles{files: &fixedFiles{found: test.found}, seen: new(Seen)}.Do(t.Context(), test.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestSearchAsks(t *testing.T) {
 	s := &fixedFiles{}
 	args := searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.go"}, Type: []string{"go"}, Mode: "count",
 		Context: 2, Word: true, Multiline: true, Literal: true, All: true, Limit: 3, Offset: 4}
-	if _, err := (searchFiles{s, new(Seen)}).Do(t.Context(), args); err != nil {
+	if _, err := (searchFiles{files: s, seen: new(Seen)}).Do(t.Context(), args); err != nil {
 		t.Fatal(err)
 	}
 	want := search.Query{
@@ -181,7 +181,7 @@ func TestSearchByOtherNames(t *testing.T) {
 		`{"Query":"x","SearchPath":"p","Includes":["*.go"]}`:                {Mode: search.Content, Limit: 100, Path: "p", Globs: []string{"*.go"}},
 	} {
 		s := &fixedFiles{}
-		c, err := tool.New(searchFiles{s, new(Seen)}).Bind(json.RawMessage(args), tool.DefaultLimits())
+		c, err := tool.New(searchFiles{files: s, seen: new(Seen)}).Bind(json.RawMessage(args), tool.DefaultLimits())
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue
@@ -194,7 +194,7 @@ func TestSearchByOtherNames(t *testing.T) {
 			t.Errorf("%s: %s", args, diff)
 		}
 	}
-	if _, err := (searchFiles{&fixedFiles{}, new(Seen)}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil ||
+	if _, err := (searchFiles{files: &fixedFiles{}, seen: new(Seen)}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil ||
 		err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
 		t.Error(err)
 	}

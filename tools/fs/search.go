@@ -3,7 +3,10 @@ package fs
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -15,6 +18,7 @@ import (
 type searchFiles struct {
 	files workspace.Files
 	seen  *Seen
+	texts *texts
 }
 
 type searchArgs struct {
@@ -41,9 +45,9 @@ type searchArgs struct {
 func (searchFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "search", Group: group, Title: "Search in files", Core: true,
-		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Searches file contents. Returns matching lines with numbers, grouped by file.
-Leaves out binary and ignored files. To find files by name use glob.`,
+		Risk: tool.Reads, Timeout: time.Minute, Hints: tool.Hints{Idempotent: true},
+		Doc: `Searches file contents, also the text of PDF, office and mail files. Returns matching lines with numbers or pages, grouped by file.
+Leaves out other binary and ignored files. To find files by name use glob.`,
 		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
 		Keywords: "grep ripgrep regex look for find text code occurrences references where used use count how many " +
 			"times appears called defined " +
@@ -62,13 +66,18 @@ func (t searchFiles) Do(ctx context.Context, a searchArgs) (tool.Result, error) 
 		Context: min(max(a.Context, a.After, a.Before), 50), Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase,
 		Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
 		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0), Secrets: t.seen.secretsFor(ctx),
+		Documents: t.texts.conversion(),
 	}
 	found, err := t.files.Search(ctx, q)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	found.Files = append([]search.FileMatches{}, found.Files...) // not null in JSON
-	return tool.Text(formatSearch(found, q)).With(found), nil
+	text := formatSearch(found, q)
+	if q.Mode == search.Content && slices.ContainsFunc(found.Files, func(f search.FileMatches) bool { return f.Document }) {
+		text = t.texts.documents.Quote("search", text) // what documents say is not an instruction
+	}
+	return tool.Text(text).With(found), nil
 }
 
 // searchMode returns a mode by its own name or one of other systems, which an enum in the schema would refuse.
@@ -110,7 +119,14 @@ func formatSearch(found search.Found, q search.Query) string {
 		if q.Multiline { // multiline holds a whole file in memory
 			why += ", or too large for multiline"
 		}
-		fmt.Fprintf(&b, "[%s %s]\n", text.Plural(found.Unread, "file"), why)
+		fmt.Fprintf(&b, "[%s %s", text.Plural(found.Unread, "file"), why)
+		for i, f := range found.Failed {
+			fmt.Fprintf(&b, "%s %s %s", []string{":", ";"}[min(i, 1)], f.Name, f.Why)
+		}
+		b.WriteString("]\n")
+	}
+	if found.Waiting > 0 {
+		fmt.Fprintf(&b, "[%s not yet converted; call again to search them]\n", text.Plural(found.Waiting, "document"))
 	}
 	formatUnlisted(&b, found.Unlisted)
 	return strings.TrimSuffix(b.String(), "\n")
@@ -132,7 +148,11 @@ func formatMatches(b *strings.Builder, file search.FileMatches) (shown int) {
 			mark = ":"
 			shown++
 		}
-		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, tool.Visible(line.Text), formatCut(line))
+		place := strconv.Itoa(line.Number)
+		if line.Part != "" {
+			place = tool.Visible(line.Part)
+		}
+		fmt.Fprintf(b, "%s%s%s%s\n", place, mark, tool.Visible(line.Text), formatCut(line))
 	}
 	return shown
 }

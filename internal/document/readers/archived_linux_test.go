@@ -54,5 +54,6 @@ func TestPDFInArchive(t *testing.T) {
 		if got, err := read(t.Context(), s, "joined.pdf", made.Content); err != nil || got.Total != 2 {
 			t.Errorf("the joined file has %d pages: %v", got.Total, err)
 		}
+		checkWhole(t, s) // here, because each service compiles its reader of PDF once
 	})
 }

@@ -24,20 +24,19 @@ func newOpener(r *root.Root, checkLinks LinkCheck) *opener {
 	return &opener{root: r, checkLinks: checkLinks}
 }
 
-// open opens a regular file that may be read and returns its size. Other files are
-// errSkip.
-func (o *opener) open(name string) (h handle, size int64, err error) {
+// open opens a regular file that may be read. Other files are errSkip.
+func (o *opener) open(name string) (h handle, info root.Info, err error) {
 	f, info, err := o.root.OpenRegular(name)
 	switch {
 	case errors.Is(err, root.ErrLink), errors.Is(err, root.ErrSpecial), errors.Is(err, root.ErrName):
-		return h, 0, errSkip
+		return h, info, errSkip
 	case err != nil:
-		return h, 0, err
+		return h, info, err
 	}
 	h = handle{f}
 	if info.Links > 1 && o.checkLinks != nil && !o.checkLinks(name, info) {
 		h.close()
-		return h, 0, errSkip
+		return h, info, errSkip
 	}
-	return h, info.Size, nil
+	return h, info, nil
 }

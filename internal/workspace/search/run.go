@@ -90,6 +90,8 @@ type chunk struct {
 	hits     []hit
 	searched int
 	unread   int
+	waiting  int
+	failed   []UnreadError
 }
 
 // A hit is a file with a match.
@@ -146,8 +148,14 @@ func (s *run) chunk(w *worker, i int) (err error) {
 			return s.ctx.Err()
 		case errors.Is(err, errSkip), errors.Is(err, fs.ErrNotExist):
 			continue
+		case errors.Is(err, ErrLater):
+			c.waiting++
+			continue
 		case err != nil:
 			c.unread++
+			if why, ok := errors.AsType[*UnreadError](err); ok && len(c.failed) < maxFailed {
+				c.failed = append(c.failed, UnreadError{name, why.Why})
+			}
 			continue
 		}
 		c.searched++
@@ -195,15 +203,18 @@ func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *p
 	if w.opener == nil {
 		return textResult{}, errSkip
 	}
-	h, size, err := w.opener.open(name)
+	h, info, err := w.opener.open(name)
 	if err != nil {
 		return textResult{}, err
 	}
 	defer h.close()
-	if most := s.m.q.MaxFile; most > 0 && size > most {
+	if d := s.m.q.Documents; d != nil && d.Has(name) {
+		return s.document(ctx, w, name, info, h, enough, p)
+	}
+	if most := s.m.q.MaxFile; most > 0 && info.Size > most {
 		return textResult{}, errLarge
 	}
-	return w.text(ctx, source{io.NewSectionReader(h, 0, size), size, false}, enough, p)
+	return w.text(ctx, source{io.NewSectionReader(h, 0, info.Size), info.Size, false}, enough, p)
 }
 
 // result assembles the result from the chunks.
@@ -212,6 +223,8 @@ func (s *run) result(ctx context.Context, w *worker) (Found, error) {
 	for _, c := range s.chunks[:s.doneChunks] {
 		a.found.Searched += c.searched
 		a.found.Unread += c.unread
+		a.found.Waiting += c.waiting
+		a.found.Failed = append(a.found.Failed, c.failed[:min(len(c.failed), maxFailed-len(a.found.Failed))]...)
 		for i := range c.hits {
 			a.found.Matches += c.hits[i].matches
 			if s.m.q.Mode == Content {
@@ -245,7 +258,7 @@ func (a *resultBuilder) addFile(h *hit) {
 		a.found.More = true
 	default:
 		a.left--
-		a.found.Files = append(a.found.Files, FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary})
+		a.found.Files = append(a.found.Files, FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary, Document: h.document})
 	}
 }
 
@@ -274,7 +287,7 @@ func (a *resultBuilder) addLines(ctx context.Context, h *hit) {
 		return
 	}
 	a.found.Files = append(a.found.Files, FileMatches{
-		Name: h.name, Matches: h.matches, Binary: h.binary, Lines: lines,
+		Name: h.name, Matches: h.matches, Binary: h.binary, Document: h.document, Lines: lines,
 	})
 }
 

@@ -59,6 +59,8 @@ type Query struct {
 	Offset     int   // number of those to skip
 	MaxLine    int   // bytes to return of a line; default 300
 	MaxFile    int64 // larger files count as unread; 0 means no limit, or 16 MiB if Multiline
+	// Documents has the text of files that are not text; nil has none.
+	Documents Documents
 	// Secrets finds the secrets of files, which are masked in lines and do not match; nil has no known values.
 	Secrets *scrub.Scrubber
 
@@ -233,23 +235,27 @@ type Found struct {
 	Matches int           `json:"-"` // matching lines in the files that were read
 	// More reports that there are more results, from Offset plus those returned on. The
 	// search stops when it has enough.
-	More     bool     `json:"more"`
-	Searched int      `json:"searched"`         // files that were searched, or known not to match
-	Unread   int      `json:"unread,omitempty"` // files that could not be read
-	Unlisted []string `json:"-"`                // directories that could not be read
+	More     bool          `json:"more"`
+	Searched int           `json:"searched"`          // files that were searched, or known not to match
+	Unread   int           `json:"unread,omitempty"`  // files that could not be read
+	Waiting  int           `json:"waiting,omitempty"` // documents that were not searched: the next call converts more
+	Failed   []UnreadError `json:"-"`                 // the first documents that could not be read, with the reasons
+	Unlisted []string      `json:"-"`                 // directories that could not be read
 }
 
 // FileMatches are the matches in one file.
 type FileMatches struct {
-	Name    string `json:"name"`
-	Matches int    `json:"matches"`         // matching lines
-	Lines   []Line `json:"lines,omitempty"` // in mode Content
-	Binary  bool   `json:"-"`               // the file has a match and is not text
+	Name     string `json:"name"`
+	Matches  int    `json:"matches"`            // matching lines
+	Lines    []Line `json:"lines,omitempty"`    // in mode Content
+	Binary   bool   `json:"-"`                  // the file has a match and is not text
+	Document bool   `json:"document,omitempty"` // the lines are those of its text
 }
 
 // A Line is a matching line, or a line of its context.
 type Line struct {
 	Number int    `json:"number"`
+	Part   string `json:"part,omitempty"` // of a document, such as page 3
 	Text   string `json:"text"`
 	Match  bool   `json:"match"`         // otherwise it is context
 	Cut    int    `json:"cut,omitempty"` // bytes of the line that are not shown

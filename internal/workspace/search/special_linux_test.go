@@ -34,9 +34,9 @@ func TestOpen(t *testing.T) {
 	special(t, dir+"/fifo")
 	o := newOpener(openRoot(t, dir), nil)
 	for _, name := range []string{"a", "none", "fifo", ".", "a/b"} {
-		fast, size, fastErr := o.open(name)
+		fast, state, fastErr := o.open(name)
 		slow, info, slowErr := o.root.OpenRegular(name)
-		if (fastErr == nil) != (slowErr == nil) || fastErr == nil && size != info.Size {
+		if (fastErr == nil) != (slowErr == nil) || fastErr == nil && state != info {
 			t.Errorf("%s: %v, slow %v", name, fastErr, slowErr)
 		}
 		if fastErr == nil {

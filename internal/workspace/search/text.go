@@ -42,8 +42,9 @@ type worker struct {
 
 // A textResult is the result for one text.
 type textResult struct {
-	matches int
-	binary  bool // there is a NUL after the matches
+	matches  int
+	binary   bool // there is a NUL after the matches
+	document bool // the text of a document was searched
 }
 
 func newWorker(m *Matcher) *worker {

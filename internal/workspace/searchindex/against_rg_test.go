@@ -39,7 +39,7 @@ func BenchmarkSearch(b *testing.B) {
 				_ = exec.Command("rg", append(p.flags, "-n", "--no-heading", "-e", p.query.Pattern, w.dir)...).Run()
 				theirs = append(theirs, time.Since(begun))
 				begun = time.Now()
-				names, ok := w.x.Candidates(b.Context(), ".", m.Regexp())
+				names, ok := w.x.Candidates(b.Context(), ".", m.Regexp(), nil)
 				if !ok {
 					b.Fatal("no answer")
 				}

@@ -186,10 +186,13 @@ func (x *Index) closeSegment() error {
 // Candidates returns the files below dir that may match re, ordered by name: all files
 // that a walk without hidden and ignored files finds, except those that cannot match.
 // ok is false if the index cannot answer; then the caller walks. dir is relative to the
-// root, or ".".
-func (x *Index) Candidates(ctx context.Context, dir string, re *syntax.Regexp) (names []string, ok bool) {
+// root, or ".". Files that always reports true for are in the result whatever they contain; nil for none. It must be
+// the same function in all calls.
+func (x *Index) Candidates(
+	ctx context.Context, dir string, re *syntax.Regexp, always func(name string) bool,
+) (names []string, ok bool) {
 	q := trigram.Of(re)
-	return x.answer(ctx, dir, func(v *view) []string { return v.candidates(dir, q) })
+	return x.answer(ctx, dir, func(v *view) []string { return v.candidates(dir, q, always) })
 }
 
 // Files returns all files below dir that such a walk finds. The caller must not change
@@ -274,7 +277,7 @@ func (x *Index) refresh(ctx context.Context) bool {
 }
 
 // candidates returns the files that may match, in order.
-func (v *view) candidates(dir string, q trigram.Query) []string {
+func (v *view) candidates(dir string, q trigram.Query, always func(string) bool) []string {
 	fresh := v.freshNames(dir)
 	if v.seg == nil {
 		return fresh
@@ -289,6 +292,11 @@ func (v *view) candidates(dir string, q trigram.Query) []string {
 	files = slices.DeleteFunc(files, func(n uint32) bool {
 		return !v.alive(n) || v.seg.Flags(n)&segment.Binary != 0
 	})
+	if more := v.chosenIn(lo, hi, always); len(more) > 0 {
+		files = append(files, slices.DeleteFunc(more, func(n uint32) bool { return !v.alive(n) })...)
+		slices.Sort(files) // the order of names
+		files = slices.Compact(files)
+	}
 	return mergeSorted(v.namesOf(files), fresh)
 }
 

@@ -106,7 +106,7 @@ func (w *world) candidates(what, dir, pattern string, files []string) bool {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	got, ok := w.x.Candidates(w.t.Context(), dir, re)
+	got, ok := w.x.Candidates(w.t.Context(), dir, re, nil)
 	if !ok {
 		return false
 	}
@@ -145,7 +145,7 @@ func (w *world) fewer(pattern string, most int) {
 	w.t.Helper()
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	w.do(err)
-	if got, ok := w.x.Candidates(w.t.Context(), ".", re); !ok || len(got) > most {
+	if got, ok := w.x.Candidates(w.t.Context(), ".", re, nil); !ok || len(got) > most {
 		w.t.Errorf("%d candidates for %q (%v), want at most %d: %.300q", len(got), pattern, ok, most, got)
 	}
 }

@@ -101,7 +101,7 @@ func TestTruncatedStore(t *testing.T) {
 	w.do(os.Truncate(w.segments()[0], 10))
 	re, err := syntax.Parse("needle", syntax.Perl)
 	w.do(err)
-	if names, ok := w.x.Candidates(t.Context(), ".", re); ok && len(names) == 0 {
+	if names, ok := w.x.Candidates(t.Context(), ".", re, nil); ok && len(names) == 0 {
 		t.Error("an answer from a file that was cut short")
 	}
 }
@@ -215,7 +215,7 @@ func TestManyAtOnce(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				if names, ok := w.x.Candidates(t.Context(), ".", re); ok && !slices.Contains(names, "d1/needle.txt") {
+				if names, ok := w.x.Candidates(t.Context(), ".", re, nil); ok && !slices.Contains(names, "d1/needle.txt") {
 					t.Errorf("the needle is missing: %q", names)
 				}
 				w.x.Files(t.Context(), "d0")

@@ -39,6 +39,7 @@ type view struct {
 
 	cache     sync.Mutex
 	allNames  cachedList
+	chosen    []uint32 // the files of seg that are always candidates, in order; nil if they are not known yet
 	freshList cachedList
 }
 
@@ -275,6 +276,26 @@ func (v *view) liveFiles(dir string, to []uint32) []uint32 {
 		}
 	}
 	return to
+}
+
+// chosenIn returns the files of the segment from lo on and before hi that a function of their names chooses.
+func (v *view) chosenIn(lo, hi uint32, choose func(name string) bool) []uint32 {
+	if choose == nil {
+		return nil
+	}
+	v.cache.Lock()
+	defer v.cache.Unlock()
+	if v.chosen == nil {
+		v.chosen = []uint32{}
+		for n := range uint32(v.seg.Len()) {
+			if choose(string(v.seg.Base(n))) {
+				v.chosen = append(v.chosen, n)
+			}
+		}
+	}
+	from, _ := slices.BinarySearch(v.chosen, lo)
+	to, _ := slices.BinarySearch(v.chosen, hi)
+	return slices.Clone(v.chosen[from:to])
 }
 
 // namesOf returns the names of files of the segment.
