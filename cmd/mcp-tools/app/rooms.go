@@ -39,6 +39,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/verdict"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/managed"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
@@ -87,6 +88,7 @@ func (e *Env) Rooms() []*room.Room {
 		audit.Room(e.auditVault),
 		pauses.Room(),
 		fleet.Room(e.launchers),
+		managed.Room(),
 		verdict.Room(e.policyView),
 		vault.Room(e.hostVault, blob.Sealed(), users.Sealed(), audit.SealedKeys()),
 		profiles.Room(desk.Verbs(e.DataDir)...),

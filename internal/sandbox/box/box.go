@@ -66,7 +66,8 @@ type Box struct {
 	mu       sync.Mutex
 	last     uint32
 	children map[uint32]*Child
-	err      error // why it was lost
+	notes    []string // about files that were taken back
+	err      error    // why it was lost
 	closed   sync.Once
 	closing  error // the error of closing the link
 }
@@ -101,6 +102,9 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 	case <-greeted:
 		if b.carried.Host != "" {
 			go b.watch()
+		}
+		if b.files != nil {
+			go b.follow()
 		}
 		return b, nil
 	case <-b.done:

@@ -55,6 +55,59 @@ func (b *Box) watch() {
 	}
 }
 
+const (
+	// While commands run, what they have changed is taken back every takeEvery, or less often: that may use the share
+	// 1/takeShare of the time.
+	takeEvery, takeShare = 2 * time.Second, 20
+)
+
+// follow takes the files back while commands run, so that calls see the changes of commands in the background.
+func (b *Box) follow() {
+	wait := takeEvery
+	for {
+		select {
+		case <-b.done:
+			return
+		case <-time.After(wait):
+		}
+		if wait = takeEvery; b.Live() > 0 {
+			begun := time.Now()
+			if !b.takeFiles() {
+				return
+			}
+			wait = max(takeEvery, takeShare*time.Since(begun))
+		}
+	}
+}
+
+// takeFiles takes the files back. It returns false if the box was lost.
+func (b *Box) takeFiles() bool {
+	notes, err := b.files.Fetch(context.Background())
+	if err != nil && b.Err() == nil {
+		b.lose(fmt.Errorf("what commands have changed could not be taken back from %s: %w", b.carried.Host, err))
+		b.shut()
+	}
+	if err != nil {
+		return errors.Is(err, mirror.ErrClosed)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes = append(b.notes, notes[:min(len(notes), max(0, maxNotes-len(b.notes)))]...)
+	return true
+}
+
+// maxNotes is the maximum number of notes about files that wait for the end of a command.
+const maxNotes = 20
+
+// takeNotes returns the notes about files that no command has got yet.
+func (b *Box) takeNotes() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	notes := b.notes
+	b.notes = nil
+	return notes
+}
+
 // sendFiles sends the files that have changed, and returns the sink of a command that gets them back.
 func (b *Box) sendFiles(ctx context.Context, s Sink) (Sink, error) {
 	notes, err := b.files.Send(ctx)
@@ -146,14 +199,9 @@ func (f *fetching) Gone(err error) {
 
 // fetch takes the files back. It returns false if the box was lost.
 func (f *fetching) fetch() bool {
-	notes, err := f.box.files.Fetch(context.Background())
-	if err != nil && f.box.Err() == nil {
-		f.box.lose(fmt.Errorf("what commands have changed could not be taken back from %s: %w", f.box.carried.Host, err))
-		f.box.shut()
+	if !f.box.takeFiles() {
+		return false
 	}
-	if err != nil {
-		return errors.Is(err, mirror.ErrClosed)
-	}
-	f.note(notes)
+	f.note(f.box.takeNotes())
 	return true
 }

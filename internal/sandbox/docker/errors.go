@@ -64,13 +64,23 @@ func (e *engine) explainStart(err error, a agentFile) error {
 		return unavailable("the agent is not for the processor of the docker engine at %s", e.name).
 			Try("put a Linux build of mcp-tools for it beside this program, named %s", AgentFile).Because(err)
 	case a.dynamic && strings.Contains(text, "no such file or directory"):
-		return unavailable("the agent needs shared libraries that the image lacks").
-			Try("build mcp-tools with CGO_ENABLED=0, or put such a build beside it, named %s", AgentFile).Because(err)
+		return errLibraries(err)
 	case strings.Contains(text, "chdir to cwd"):
 		return unavailable("the docker engine at %s does not see the mounts of this machine", e.name).
 			Try("run the server where the engine runs, or give the workspace to a user who is not root").Because(err)
 	}
 	return e.explain(err)
+}
+
+// errLibraries is the error of an agent whose shared libraries the image lacks, or has in another version.
+func errLibraries(cause error) error {
+	return unavailable("the agent needs shared libraries that the image lacks").
+		Try("tell the operator to build mcp-tools with CGO_ENABLED=0, or to put such a build beside it, named %s", AgentFile).Because(cause)
+}
+
+// lacksLibraries reports whether a program loader has written a text.
+func lacksLibraries(text string) bool {
+	return strings.Contains(text, "shared librar") || strings.Contains(text, "GLIBC_") || strings.Contains(text, "Error relocating")
 }
 
 // explainCreate returns why a container cannot be created.

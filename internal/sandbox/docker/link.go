@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,6 +26,7 @@ const (
 
 // A link is the connection to the agent in a container.
 type link struct {
+	dynamic bool // the agent needs shared libraries
 	e       *engine
 	id      string
 	holds   []sandbox.Guarantee
@@ -73,7 +75,11 @@ func (k *link) Read(p []byte) (int, error) {
 
 // end returns the error at the end of the agent, with the first line of its stderr.
 func (k *link) end(err error) error {
-	if words := k.words.String(); words != "" {
+	words := k.words.String()
+	if k.dynamic && lacksLibraries(words) {
+		return errLibraries(errors.New(firstLine(words)))
+	}
+	if words != "" {
 		return fmt.Errorf("the sandbox ended: %s", firstLine(words))
 	}
 	if err == io.ErrUnexpectedEOF {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -169,6 +170,25 @@ func TestRemoteHosts(t *testing.T) {
 	if uid, _ := ownerOf(st); uid != os.Geteuid() {
 		t.Errorf("what was made belongs to %d", uid)
 	}
+
+	// What a command that goes on has changed comes back too.
+	_, goesOn := start(t, first, wire.StartBody{Dir: "/files/workspace", Argv: []string{"sh", "-c", "echo served > log; until [ -e stop ]; do sleep 0.1; done"}, Timeout: long})
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if text, _ := os.ReadFile(filepath.Join(p.dir, "log")); string(text) == "served\n" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("what a running command has written never came back")
+		}
+	}
+	run(first, "rm in.txt; touch stop; mkfifo in.txt")
+	if got := goesOn.wait(t); got.lost != nil {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Lstat(filepath.Join(p.dir, "in.txt")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that a command has replaced by a pipe is here: %v", err)
+	}
+	run(first, "rm in.txt; printf 'from here\\nchanged\\n' > in.txt")
 
 	// The other host has more free memory now.
 	second := p.open(spec())

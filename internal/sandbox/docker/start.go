@@ -136,6 +136,7 @@ func (l *Launcher) run(ctx context.Context, e *engine, p plan, id string) (*link
 		k.conn.Close()
 		return nil, e.explainStart(err, p.agent)
 	}
+	k.dynamic = p.agent.dynamic
 	k.holds = p.facts.holds(p.Limits)
 	if !e.local || p.copies {
 		k.carried = sandbox.Carried{Host: e.name, Proxy: p.Proxy}

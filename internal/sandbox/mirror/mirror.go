@@ -84,8 +84,15 @@ func (m *Mirror) Send(ctx context.Context) (notes []string, err error) {
 	})
 }
 
-// Fetch fetches the changes made by commands.
-func (m *Mirror) Fetch(ctx context.Context) (notes []string, err error) { return m.do(ctx, m.fetch) }
+// Fetch fetches the changes made by commands. Before the first Send there are none.
+func (m *Mirror) Fetch(ctx context.Context) (notes []string, err error) {
+	return m.do(ctx, func() ([]string, error) {
+		if m.s == nil {
+			return nil, nil
+		}
+		return m.fetch()
+	})
+}
 
 // do calls what in its turn. The call goes on when ctx ends: otherwise neither side would know the state of the
 // other.

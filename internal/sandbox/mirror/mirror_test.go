@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -366,4 +367,34 @@ func FuzzServer(f *testing.F) {
 		}
 		_, _ = m.Fetch(t.Context())
 	})
+}
+
+// BenchmarkUnchanged looks for changes in 10,000 files in 100 directories, of which there are none.
+func BenchmarkUnchanged(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 10_000 {
+		at := filepath.Join(dir, "some", fmt.Sprintf("dir%d", i%100), fmt.Sprintf("file%d", i))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, nil, 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	f, err := OpenFiles(dir, func(string) bool { return false })
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	list, _, err := f.Changes(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range list {
+		m := f.Mark(e.Path)
+		m.Young = false
+		f.RememberAt(e, m)
+	}
+	for b.Loop() {
+		if list, _, err := f.Changes(b.Context()); err != nil || len(list) != 0 {
+			b.Fatal(len(list), err)
+		}
+	}
 }

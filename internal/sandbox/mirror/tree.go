@@ -235,7 +235,14 @@ func (p place) list(rel string) ([]fs.DirEntry, error) {
 	defer dir.Close()
 	list, err := dir.ReadDir(-1)
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	withStamps(dir, list)
 	return list, err
+}
+
+// A stamped is a name in a directory with what its directory says about it. It saves the way from the root to it.
+type stamped struct {
+	fs.DirEntry
+	stamp stamp
 }
 
 // changes returns the entries that differ from the other side. Removed names come first, the innermost before the
@@ -292,15 +299,20 @@ func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 			if len(seen) >= maxFiles {
 				return ErrTooMany
 			}
+			if s, ok := d.(stamped); ok && t.unchanged(at, s.stamp) {
+				seen[at] = true
+				return nil
+			}
 			e, err := t.look(i, rel, at)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			seen[at] = true
 			if err != nil || e.Kind == gone {
+				seen[at] = err != nil // it cannot be read; or it is none of the kinds, and what was there before is gone
 				t.unread = append(t.unread, rel)
-				return nil // it cannot be read, or is none of the kinds
+				return nil
 			}
+			seen[at] = true
 			if was := t.known[at]; !e.same(was.entry) {
 				all = append(all, e)
 			}
@@ -318,6 +330,18 @@ func (t *tree) changes(ctx context.Context) (all []entry, err error) {
 	}
 	slices.SortFunc(lost, func(a, b entry) int { return cmp.Compare(b.Path, a.Path) })
 	return append(lost, all...), nil
+}
+
+// unchanged reports whether a stamp shows that a file or directory is as both sides have it.
+func (t *tree) unchanged(at string, s stamp) bool {
+	was := t.known[at]
+	switch {
+	case s.mode.IsRegular():
+		return was.Kind == file && was.stamp == s && !was.young && was.Mode == s.mode.Perm()
+	case s.mode.IsDir():
+		return was.Kind == dir && was.Mode == s.mode.Perm()
+	}
+	return false
 }
 
 // look returns the entry of a name. It reads a file only if the file may have changed. Devices and sockets have no kind.

@@ -51,3 +51,24 @@ func TestHostileNames(t *testing.T) {
 		}
 	})
 }
+
+// TestFileBecomesPipe replaces a file and a directory by pipes: the other replica no longer has them.
+func TestFileBecomesPipe(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		m := newTeam(t, s)
+		a, b := m.replica("a"), m.replica("b")
+		a.fine(a.write("dir/file", "old"))
+		a.fine(a.write("other", "stays"))
+		b.has("dir/", "dir/file=old", "other=stays")
+		notes, err := a.command(func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "dir")), syscall.Mkfifo(filepath.Join(dir, "dir"), 0o600))
+		})
+		a.fine(err)
+		if len(notes) != 1 || !strings.Contains(notes[0], `"dir"`) {
+			t.Errorf("the notes are %q", notes)
+		}
+		b.has("other=stays")
+		b.fine(b.write("dir", "a file again"))
+		a.has("dir=a file again", "other=stays")
+	})
+}
