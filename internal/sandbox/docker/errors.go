@@ -63,7 +63,7 @@ func (e *engine) explainStart(err error, a agentFile) error {
 	case strings.Contains(text, "exec format error"):
 		return unavailable("the agent is not for the processor of the docker engine at %s", e.name).
 			Try("put a Linux build of mcp-tools for it beside this program, named %s", AgentFile).Because(err)
-	case a.dynamic && strings.Contains(text, "no such file or directory"):
+	case a.dynamic && lacksLibraries(text):
 		return errLibraries(err)
 	case strings.Contains(text, "chdir to cwd"):
 		return unavailable("the docker engine at %s does not see the mounts of this machine", e.name).
@@ -78,9 +78,10 @@ func errLibraries(cause error) error {
 		Try("tell the operator to build mcp-tools with CGO_ENABLED=0, or to put such a build beside it, named %s", AgentFile).Because(cause)
 }
 
-// lacksLibraries reports whether a program loader has written a text.
+// lacksLibraries reports whether a text says that the loader of a program, or one of its libraries, is missing.
 func lacksLibraries(text string) bool {
-	return strings.Contains(text, "shared librar") || strings.Contains(text, "GLIBC_") || strings.Contains(text, "Error relocating")
+	return strings.Contains(text, "no such file or directory") || strings.Contains(text, "shared librar") ||
+		strings.Contains(text, "GLIBC_") || strings.Contains(text, "Error relocating")
 }
 
 // explainCreate returns why a container cannot be created.

@@ -20,6 +20,7 @@ func TestMissingLibraries(t *testing.T) {
 		{"/agent: /lib/libc.so.6: version `GLIBC_2.38' not found (required by /agent)\n", true, true},
 		{"/agent: error while loading shared libraries: libresolv.so.2: cannot open shared object file\n", true, true},
 		{"Error relocating /agent: __fprintf_chk: symbol not found\n", true, true},
+		{"exec /.mcp/agent: no such file or directory\n", true, true},
 		{"the kernel is too old\n", true, false},
 		{"version `GLIBC_2.38' not found\n", false, false},
 	} {
