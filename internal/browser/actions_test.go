@@ -139,7 +139,8 @@ func (m *model) moves() {
 	m.call(fmt.Sprintf(`{"action":"mouse_click","x":%d,"y":%d,"button":"right"}`, x, y), "contextmenu 2")
 	m.call(`{"action":"evaluate","text":"addEventListener('mouseup', e => said('up ' + e.clientX + ' ' + e.clientY)); 1"}`, "1")
 	m.call(fmt.Sprintf(`{"action":"mouse_drag","text":"%d,%d 300,301"}`, x, y), "up 300 301")
-	m.call(`{"action":"mouse_wheel","text":"600,400 0,700"}`, "Page: between")
+	m.call(`{"action":"mouse_wheel","text":"600,400 0,700"}`)
+	m.call(`{"action":"wait","text":"Page: between","ms":60000}`)
 	m.call(`{"action":"mouse_wheel","x":600,"y":400,"direction":"up"}`)
 }
 

@@ -43,6 +43,8 @@ const (
 	maxHead    = 4 << 10
 	maxProfile = 50 // of one agent and user
 	lockEnding = ".lock"
+	aMoment    = 100 * time.Millisecond
+	briefly    = 2 * time.Second
 )
 
 // A Key names a profile.
@@ -139,13 +141,19 @@ func (p *Profiles) Take(k Key, session string) (*Held, error) {
 			return nil, err
 		}
 	}
-	var taken bool
-	if h.lock, taken, err = lockFile(h.path + lockEnding); err != nil {
-		return nil, fmt.Errorf("locking a profile: %w", err)
-	}
-	if !taken {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		var taken bool
+		if h.lock, taken, err = lockFile(h.path + lockEnding); err != nil {
+			return nil, fmt.Errorf("locking a profile: %w", err)
+		}
+		if taken {
+			break
+		}
 		who := readHolder(h.lock)
 		_ = h.lock.Close() // it was only read
+		if waited := time.Since(start); waited < aMoment || who == nil && waited < briefly {
+			continue // List looks whether the lock is free, or the holder is just writing who it is
+		}
 		return nil, tool.Errorf(tool.Conflict, "the profile %q is open in %s", k.Name, who).
 			Try("close the browser there, wait until it is closed, or use another profile").Because(&InUse{who})
 	}
@@ -312,7 +320,10 @@ func readHead(path string) (one Profile, err error) {
 		return one, nil // it was never open on this machine
 	}
 	defer lock.Close()
-	if free, err := private.TryLock(lock); err == nil && !free {
+	free, err := private.TryLock(lock)
+	if err == nil && free {
+		_ = private.Unlock(lock) // closing the file does it too, but later
+	} else if err == nil {
 		if one.Holder = readHolder(lock); one.Holder == nil {
 			one.Holder = &Holder{}
 		}
