@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -125,7 +126,7 @@ func (c *Console) browserFrames(w http.ResponseWriter, r *Request) {
 			return errSeen
 		}
 		state, err := json.Marshal(map[string]any{
-			"url": b.URL, "person": b.Person, "picture": base64.StdEncoding.EncodeToString(b.Picture),
+			"url": terminal.Short(terminal.OneLine(b.URL), 200), "person": b.Person, "picture": base64.StdEncoding.EncodeToString(b.Picture),
 		})
 		if err != nil {
 			return err

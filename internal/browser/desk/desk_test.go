@@ -124,6 +124,17 @@ func TestTakeOver(t *testing.T) {
 		t.Fatalf("%q, %v", page, err)
 	}
 
+	for user, want := range map[string]bool{"": true, "ann": true, "bob": false} {
+		v, _ := profiles.Room(desk.Verbs(func() (string, error) { return data, nil })...).Verb("list")
+		ctx := room.As(t.Context(), room.Person{Name: "someone", User: user})
+		plan, err := (&room.Room{}).Prepare(ctx, v, &room.Host{}, []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := plan.Run(ctx); err != nil || strings.Contains(fmt.Sprint(got.Data), "shop.example") != want {
+			t.Errorf("a person for the user %q sees %v, %v", user, got.Data, err)
+		}
+	}
 	at, recorded := newConsole(t, data)
 	tab := newChromium(t, chromium)
 	run := func(actions ...chromedp.Action[chromedp.Void]) {
