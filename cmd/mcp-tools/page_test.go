@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/view/viewtest"
@@ -235,6 +236,88 @@ func TestClientOpensThePageOfAQuestion(t *testing.T) {
 			t.Errorf("the call got %s", answer)
 		}
 	})
+}
+
+// TestClientOfAnSDKOpensThePage has a client of the official Go SDK, which opens pages and shows no forms. A person
+// decides about a call and answers a question of the agent in the console. The call continues, and the answer comes to the inbox.
+func TestClientOfAnSDKOpensThePage(t *testing.T) {
+	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
+	person := r.openConsole()
+	sent := make(chan *mcp.ElicitParams, 1)
+	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
+		ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			sent <- q.Params
+			return &mcp.ElicitResult{Action: "accept"}, nil // the browser is open
+		},
+	})
+	server := apart(ourselves(t), "--data", filepath.Join(r.dir, "data"), "--config", filepath.Join(r.dir, "config.yaml"),
+		"--profile", "full", "--workspace", t.TempDir(), "--sandbox", "host")
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: server, TerminateDuration: hang}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// call calls a tool, and returns its result after the client was sent to a page and the person has acted there.
+	call := func(tool string, args map[string]any, act func(page string)) string {
+		t.Helper()
+		type answer struct {
+			result *mcp.CallToolResult
+			err    error
+		}
+		got := make(chan answer, 1)
+		go func() {
+			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			got <- answer{result, err}
+		}()
+		select {
+		case q := <-sent:
+			if q.Mode != "url" || q.Message == "" {
+				t.Errorf("%s: the client was sent %+v", tool, q)
+			}
+			act(q.URL)
+		case a := <-got:
+			t.Fatalf("%s: the client was sent to no page: %+v, %v", tool, a.result, a.err)
+		}
+		a := <-got
+		if a.err != nil {
+			t.Fatalf("%s: %v", tool, a.err)
+		}
+		said, err := json.Marshal(a.result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(said)
+	}
+	if got := call("exec", map[string]any{"command": "rm -f x && echo done"}, func(page string) { person.decide(page, "allow", "") }); !strings.Contains(got, "done") || strings.Contains(got, "isError") {
+		t.Errorf("the call got %s", got)
+	}
+	asked := ""
+	if got := call("ask_user", map[string]any{"question": "Which of the two?", "options": []string{"this", "that"}}, func(page string) {
+		id := strings.TrimPrefix(page, person.address+"questions/")
+		asked = id
+		_, question := person.fetch(http.MethodGet, person.base+"/questions/"+id, nil)
+		csrf := regexp.MustCompile(`name="csrf" value="(\w+)"`).FindStringSubmatch(question)
+		if csrf == nil || !strings.Contains(question, "Which of the two?") {
+			t.Fatalf("the page of the question is %s", question)
+		}
+		person.fetch(http.MethodPost, person.base+"/do/questions/answer", url.Values{
+			"csrf": {csrf[1]}, "arg.id": {id}, "arg.text": {"that"}, "back": {"questions"},
+		})
+	}); !strings.Contains(got, "waits for the user. The answer comes to your inbox") {
+		t.Errorf("the agent got %s", got)
+	}
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "wait", Arguments: map[string]any{"for": []string{asked}, "timeout": 120}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := json.Marshal(result.Content); err != nil || !strings.Contains(string(answer), `Which of the two?\": that`) {
+		t.Errorf("the answer in the inbox is %s, %v", answer, err)
+	}
 }
 
 // TestRefusalLeadsToThePage has a client that can show nothing. The model gets a sentence for the user, and the next
