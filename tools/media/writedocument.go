@@ -50,9 +50,9 @@ type writeDocumentArgs struct {
 func (writeDocument) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "write_document", Group: groupMake, Title: "Write a document", Risk: tool.Writes, Timeout: 4 * time.Minute,
-		Doc: `Makes a Word, PDF or HTML document of Markdown, or an Excel workbook of rows. Changes workbooks, fills in templates (Word, PowerPoint) and PDF forms, ` +
-			`joins, splits and turns PDF pages. Returns an id for undo.`,
-		Also:     []string{"create_document", "create_pdf", "create_docx", "create_excel", "edit_excel", "fill_template", "fill_pdf", "merge_pdf", "split_pdf"},
+		Doc: `Makes a Word, PDF, HTML or PowerPoint document of Markdown (one slide for each heading), or an Excel workbook of rows. Changes workbooks, fills in templates ` +
+			`and PDF forms, joins, splits and turns PDF pages. Returns an id for undo.`,
+		Also:     []string{"create_document", "create_pdf", "create_docx", "create_excel", "create_pptx", "edit_excel", "fill_template", "fill_pdf", "merge_pdf", "split_pdf"},
 		Keywords: "docx xlsx excel workbook spreadsheet report letter slides powerpoint template form merge rotate cells append",
 	}
 }
@@ -88,9 +88,6 @@ func (t writeDocument) Do(ctx context.Context, a writeDocumentArgs) (tool.Result
 			Try(`send {"path":"new.%s","from":["template.%[1]s"],"values":{"name":"Ann"}}`, format)
 	case format == document.XLSX:
 		source.Rows, err = t.rows(ctx, a)
-	case format == document.PPTX:
-		return tool.Result{}, tool.Errorf(tool.Invalid, "a presentation is only made of a template").
-			Try(`send {"path":"talk.pptx","from":["template.pptx"],"values":{"title":"Plans"}}`)
 	case a.Markdown == "":
 		return tool.Result{}, tool.Errorf(tool.Invalid, `write_document: "markdown" is missing for a %s file`, format).
 			Try(`send {"path":"report.%s","markdown":"# Title"}`, format)

@@ -47,6 +47,11 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 			if entering {
 				pictures = append(pictures, n)
 			}
+		case *ast.Link:
+			if target := string(n.Destination); !isAddress(target) && !strings.HasPrefix(target, "#") {
+				n.Destination = []byte("#")
+				w.note("links that lead neither to the web nor to a mail address nor into the document lead nowhere")
+			}
 		case *ast.RawHTML, *ast.HTMLBlock:
 			w.note("raw HTML was left out")
 		}

@@ -2,6 +2,7 @@ package write
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -29,6 +30,8 @@ const (
 	maxSheets    = 100
 	maxFormats   = 200
 	maxSheetName = 31
+
+	measuredRows = 200 // that decide about the widths of columns
 )
 
 const (
@@ -86,7 +89,9 @@ type book struct {
 	notes   []string
 
 	rowReader
-	out *bufio.Writer
+	out      *bufio.Writer
+	widths   []int        // of columns, in characters
+	measured func() error // writes the beginning of a sheet; nil after that
 	// shields and computes report that there is text like a formula, and that there are formulas.
 	shields, computes bool
 }
@@ -138,15 +143,44 @@ func (b *book) newSheet(name string, rows func(add func([]cell, bool) error) err
 	if err != nil {
 		return err
 	}
-	b.out, b.row, b.keys = bufio.NewWriterSize(part, 64<<10), 0, nil
-	b.out.WriteString(xml.Header + `<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews>` +
-		`<sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>` +
-		`<sheetFormatPr defaultRowHeight="15" defaultColWidth="14"/><sheetData>`)
+	var first bytes.Buffer // rows, until the widths of the columns are known
+	b.out, b.row, b.keys, b.widths = bufio.NewWriter(&first), 0, nil, nil
+	begin := func() error {
+		if err := b.out.Flush(); err != nil {
+			return err
+		}
+		b.out = bufio.NewWriterSize(part, 64<<10)
+		b.begin()
+		_, err := b.out.Write(first.Bytes())
+		b.measured = nil
+		return err
+	}
+	b.measured = begin
 	if err := rows(b.add); err != nil {
 		return err
 	}
+	if b.measured != nil {
+		if err := begin(); err != nil {
+			return err
+		}
+	}
 	b.out.WriteString(`</sheetData></worksheet>`)
 	return b.out.Flush()
+}
+
+// begin writes the parts of a sheet before its rows.
+func (b *book) begin() {
+	b.out.WriteString(xml.Header + `<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews>` +
+		`<sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>` +
+		`<sheetFormatPr defaultRowHeight="15" defaultColWidth="14"/>`)
+	if len(b.widths) > 0 {
+		b.out.WriteString(`<cols>`)
+		for i, width := range b.widths {
+			fmt.Fprintf(b.out, `<col min="%d" max="%[1]d" width="%d" customWidth="1"/>`, i+1, min(max(width+3, 9), 60))
+		}
+		b.out.WriteString(`</cols>`)
+	}
+	b.out.WriteString(`<sheetData>`)
 }
 
 // add writes a row.
@@ -160,6 +194,14 @@ func (b *book) add(cells []cell, head bool) error {
 	if b.row%1000 == 0 && b.ctx.Err() != nil {
 		return b.ctx.Err()
 	}
+	if b.measured != nil {
+		b.measure(cells)
+		if b.row > measuredRows {
+			if err := b.measured(); err != nil {
+				return err
+			}
+		}
+	}
 	fmt.Fprintf(b.out, `<row r="%d">`, b.row)
 	for i, c := range cells {
 		if err := b.cell(column(i)+strconv.Itoa(b.row), c, head); err != nil {
@@ -168,6 +210,24 @@ func (b *book) add(cells []cell, head bool) error {
 	}
 	_, err := b.out.WriteString(`</row>`)
 	return err
+}
+
+// measure notes how wide the columns have to be.
+func (b *book) measure(cells []cell) {
+	for i, c := range cells {
+		if i == len(b.widths) {
+			b.widths = append(b.widths, 0)
+		}
+		shown := fmt.Sprint(c.Value)
+		if c.Formula != "" {
+			shown = "1,234,567.89"
+		}
+		longest := 0
+		for l := range strings.SplitSeq(shown, "\n") {
+			longest = max(longest, utf8.RuneCountInString(l))
+		}
+		b.widths[i] = max(b.widths[i], longest)
+	}
 }
 
 // isDate and isTime recognize dates that are written as in ISO 8601.
