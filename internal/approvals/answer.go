@@ -27,7 +27,7 @@ type Answer struct {
 	Allow  bool
 	Scope  Scope  // of an approval; "" means once
 	Reason string // of a denial; shown to the model
-	Like   Like   // which other calls the rule allows
+	Like   Like   // the other calls that the rule allows
 	Until  time.Time
 	Seen   string // digest of the call that the approver has seen; "" is accepted if no other person has changed it
 }
@@ -64,8 +64,8 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (d
 	return d, err
 }
 
-// AnswerIn does what Answer does, in a transaction of the caller. With an error
-// nothing was written.
+// AnswerIn does what Answer does, in a transaction of the caller. After an error nothing is
+// written.
 func (s *Store) AnswerIn(t *store.Tx, id string, a Answer, by Approver) (Decision, error) {
 	row, q, err := read(t, id, ask.Hold)
 	if err != nil {
@@ -124,7 +124,7 @@ func scopeOf(a Answer) Scope {
 	return a.Scope
 }
 
-// answeredBy adds to err who answered the question.
+// answeredBy adds to err the name of the person who answered the question.
 func answeredBy(err error, q *Question) error {
 	if q.Decision == nil {
 		return err

@@ -14,8 +14,8 @@ import (
 )
 
 // This file has changes of the arguments of a call that waits for an approval. A person proposes one in any process,
-// see [Store.Edit]. The process that asked checks it with [Call.Check] and puts the changed call into the question,
-// which stays open: an approval then counts for the changed call only.
+// see [Store.Edit]. The process that asked checks it with [Call.Check] and puts the changed call into the question.
+// The question stays open: an approval then counts for the changed call only.
 
 // A Check returns a call as it is with other arguments. seen is the digest of the call that is changed, and change
 // has the arguments that are different, by name; null removes one. An error is shown to the person.

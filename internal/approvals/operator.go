@@ -16,14 +16,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Past counts earlier calls in the audit log: those with the very same arguments,
-// and those of the tool. With an error the numbers are the least that there are.
+// A Past counts earlier calls in the audit log: calls with the very same arguments, and calls
+// of the tool. With an error the numbers are lower bounds.
 type Past func(ctx context.Context, c Call) (equal, ofTool int, err error)
 
 // Ended returns the names of the sessions in the store of a host that have ended, also if their process was killed.
 type Ended func(ctx context.Context, h *room.Host) (map[string]bool, error)
 
-// Room returns the verbs with which people decide about calls.
+// Room returns the verbs for people to decide about calls.
 func Room(past Past, ended Ended) *room.Room {
 	o := &operator{past: past, ended: ended}
 	const example = "  mcp-tools approvals "
@@ -89,13 +89,13 @@ type operator struct {
 	ended Ended
 }
 
-// approver returns the person who calls a verb.
+// approver returns the caller of a verb.
 func approver(ctx context.Context) Approver {
 	who := room.By(ctx)
 	return Approver{Agent: who.Agent, User: who.User, Name: who.Name, Channel: who.Channel}
 }
 
-// explain returns an error of the store for the person who called.
+// explain returns an error of the store for the caller of a verb.
 func explain(err error) error {
 	switch {
 	case errors.As(err, new(RuleError)):
@@ -302,7 +302,7 @@ func (o *operator) decide(ctx context.Context, id string, answer Answer) (tool.R
 	return room.Said(decided{id, d}, "%s: %s.", id, d.Text()), nil
 }
 
-// Text says what was decided, and how to take it back.
+// Text describes the decision, and how to take it back.
 func (d Decision) Text() string {
 	text := "denied"
 	if d.Allow {

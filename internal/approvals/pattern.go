@@ -43,5 +43,5 @@ func matchesPattern(pattern, text string) bool {
 // maxText limits the time of a comparison.
 const maxText = 64 << 10
 
-// wildcards maps the quoted wildcards of a pattern to those of a regexp.
+// wildcards maps the quoted wildcards of a pattern to wildcards of a regexp.
 var wildcards = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`)

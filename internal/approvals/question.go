@@ -20,7 +20,7 @@ type Call struct {
 	Title     string            `json:"title"`
 	Risk      string            `json:"risk"`
 	Why       string            `json:"why,omitzero"`  // reason for the risk
-	Kept      bool              `json:"kept,omitzero"` // undo restores what the call destroys
+	Kept      bool              `json:"kept,omitzero"` // undo restores the files that the call destroys
 	Principal string            `json:"principal"`
 	Agent     string            `json:"agent,omitzero"`
 	User      string            `json:"user,omitzero"`
@@ -99,8 +99,8 @@ type storedCall struct {
 	Proposal *proposal         `json:"proposal,omitzero"`
 }
 
-// Decode returns the approval that a question of package ask is. Unknown fields are an error, because they may
-// restrict what is allowed.
+// Decode returns the approval in a question of package ask. Unknown fields are an error, because they may
+// restrict the approval.
 func Decode(row ask.Question) (Question, error) {
 	var c storedCall
 	q := Question{

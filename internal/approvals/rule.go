@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Like describes which other calls a rule allows. The zero Like allows only calls
-// with exactly the same arguments.
+// Like describes the other calls that a rule allows. The zero Like allows only calls with
+// exactly the same arguments.
 type Like struct {
 	Match map[string]string `json:"match,omitzero"` // patterns of string arguments
 	Any   []string          `json:"any,omitzero"`   // arguments with any value
@@ -93,7 +93,7 @@ func (r *Rule) check(q *Question, now time.Time) error {
 	return nil
 }
 
-// setConditions sets what must be equal to the call in the question.
+// setConditions sets the conditions that the call in the question must meet.
 func (r *Rule) setConditions(q *Question) error {
 	if len(r.Match) == 0 && len(r.Any) == 0 {
 		r.Digest = q.Digest
@@ -272,8 +272,7 @@ func addRule(t *store.Tx, r *Rule) error {
 	return err
 }
 
-// scanRule reads a rule. Unknown fields are an error, because they may restrict what is
-// allowed.
+// scanRule reads a rule. Unknown fields are an error, because they may restrict the rule.
 func scanRule(scan store.Scan) (r Rule, err error) {
 	var c Rule // of the columns
 	var text string

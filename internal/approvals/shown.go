@@ -16,15 +16,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Shown call is what a person reads before a decision, in every place: the forms of clients, terminals, chats and
-// the console. All texts are safe to show: characters that cannot be seen or that move others are written as
-// <U+202E>, and none of the texts has a line break, so that nothing that an agent wrote looks like the words of
-// the server.
+// A Shown call is the text that a person reads before a decision, in every place: the forms of clients, terminals,
+// chats and the console. All texts are safe to show: characters that are invisible or that move others are written
+// as <U+202E>, and none of the texts has a line break, so that no text from an agent looks like a text from the
+// server.
 type Shown struct {
 	What    string   // the tool, by its title and name
 	Where   string   // name of the workspace; "" without one
-	Why     string   // reason for the risk, or what the call is about; may be ""
-	Risk    string   // what the call does, as a sentence
+	Why     string   // reason for the risk, or the subject of the call; may be ""
+	Risk    string   // the effect of the call, as a sentence
 	Undo    string   // whether that can be undone, as a sentence
 	Details []Detail // everything else that the decision may depend on; the arguments first
 }
@@ -78,7 +78,7 @@ func (c Call) effect() (risk, undo string) {
 	return "It runs code, or acts in your name.", "Not all that it does can be undone."
 }
 
-// Head returns the first line: what happens, and where.
+// Head returns the first line: the tool and the workspace.
 func (s Shown) Head() string {
 	line := s.What
 	if s.Where != "" {
@@ -93,7 +93,7 @@ func (s Shown) Head() string {
 // Effect returns the second line: the risk, and whether it can be undone.
 func (s Shown) Effect() string { return s.Risk + " " + s.Undo }
 
-// Text returns the question: what and where, then the risk, then the details.
+// Text returns the question: tool and workspace, then the risk, then the details.
 func (s Shown) Text() string { return s.text(0) }
 
 // text breaks lines that are longer than width, so that a terminal does not break them where their author chooses. 0
@@ -185,8 +185,8 @@ func argument(name string, value jsontext.Value) Detail {
 // shortArgument is the longest value that is written on the line of its name.
 const shortArgument = 100
 
-// oneLine replaces line breaks in text, so that it cannot imitate other lines of
-// the question, and long runs of blanks, which could move a part of it out of sight.
+// oneLine replaces line breaks in text, so that it cannot imitate other lines of the question,
+// and long runs of blanks: they could move a part of it out of sight.
 func oneLine(text string) string {
 	text = strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tool.Visible(text))
 	var b strings.Builder

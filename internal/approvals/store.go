@@ -5,9 +5,9 @@
 // example `mcp-tools approvals allow`. Package ask has the rows of all questions. An approval can be used once, by the
 // process that asked, for exactly the call that was shown.
 //
-// The package does not know what a tool is, which calls need an approval, or how
-// to ask a client. It stores arguments only in the form that may be shown, and
-// digests of their values.
+// The package knows neither tools, nor the rules about calls that need an approval, nor how to
+// ask a client. It stores arguments only in the form that may be shown, and digests of their
+// values.
 //
 // Begin with Store.Ask, Store.Answer and Store.Take, the steps of a question.
 // Rules are in rule.go.
@@ -43,8 +43,8 @@ func limits() ask.Limits { return ask.Limits{Open: 200, Each: 20, Bytes: 8 << 20
 type Options struct {
 	DB  *store.Store
 	Log *slog.Logger // nil: silent
-	// Reachable reports whether questions of callers are sent to people who may answer. It
-	// may be nil.
+	// Reachable reports whether questions of callers are sent to people with the right to
+	// answer. It may be nil.
 	Reachable func() bool
 	// Asked is called with each new question of this process. It must not wait. It may be nil.
 	Asked func(id string, c Call)
@@ -132,11 +132,11 @@ func (s *Store) Withdraw(ctx context.Context, id string) error { return s.desk.W
 // a new answer.
 func (s *Store) Changed() <-chan struct{} { return s.DB.Wait(ask.Topic) }
 
-// List returns the open questions that who may see, the oldest first.
+// List returns the open questions visible to who, the oldest first.
 func (s *Store) List(ctx context.Context, who Approver) (open []Question, err error) {
 	rows, err := ask.List(ctx, s.DB, ask.Approval)
 	for _, row := range rows {
-		// skip those that cannot be decoded, and so not be approved
+		// skip questions that cannot be decoded: they cannot be approved
 		if q, err := Decode(row); err == nil && who.sees(&q) {
 			open = append(open, q)
 		}
@@ -144,7 +144,7 @@ func (s *Store) List(ctx context.Context, who Approver) (open []Question, err er
 	return open, err
 }
 
-// History returns the questions that were answered within a day and that who may see, the latest first.
+// History returns the questions visible to who that were answered within a day, the latest first.
 func (s *Store) History(ctx context.Context, who Approver) (list []Question, err error) {
 	rows, err := ask.Ended(ctx, s.DB, ask.Approval)
 	for _, row := range rows {
@@ -155,7 +155,7 @@ func (s *Store) History(ctx context.Context, who Approver) (list []Question, err
 	return list, err
 }
 
-// Get returns one question that who may see, open or closed.
+// Get returns one question visible to who, open or closed.
 func (s *Store) Get(ctx context.Context, id string, who Approver) (q Question, err error) {
 	if s.DB.Unused() {
 		return q, ErrUnknown

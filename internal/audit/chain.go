@@ -50,7 +50,7 @@ type beginning struct {
 	Format  int       `json:"format"`
 	Time    time.Time `json:"ts"`
 	Chain   string    `json:"chain"`
-	Key     string    `json:"key"` // which key seals it
+	Key     string    `json:"key"` // the id of the sealing key
 	Version string    `json:"version,omitempty"`
 	PID     int       `json:"pid"`
 	Host    string    `json:"host,omitempty"`
@@ -74,10 +74,10 @@ func newChain(now time.Time, k key, s *sealer, version string) (c chainRow, err 
 	return chainRow{ID: id, Key: k.id(), Line: line, Hash: link.String()}, err
 }
 
-// A line is {"COUNTER":NUMBER,...,"prev":"HASH","hash":"HASH"}; the name of the
-// counter is the kind of the line. prev is the plain SHA-256 of the line before,
-// which can be checked without a key. hash is the HMAC of all bytes before it.
-// So a line confirms the line before it even if that has another key.
+// A line is {"COUNTER":NUMBER,...,"prev":"HASH","hash":"HASH"}; the name of the counter is the
+// kind of the line. prev is the plain SHA-256 of the line before; it can be checked without a
+// key. hash is the HMAC of all bytes before it. So a line confirms the line before it even if
+// that has another key.
 const (
 	rowLine   = "seq"
 	firstLine = "format"
@@ -101,7 +101,7 @@ func origin() link {
 
 func (m link) String() string { return string(m[:]) }
 
-// linkOf returns the link of a line, which the next line contains as prev.
+// linkOf returns the link of a line. The next line contains it as prev.
 func linkOf(line []byte) (m link) {
 	sum := sha256.Sum256(line)
 	hex.Encode(m[:], sum[:])

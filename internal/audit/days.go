@@ -10,8 +10,8 @@ import (
 )
 
 // In PostgreSQL the records are in partitions by day of UTC, so that retention drops a table in place of millions of
-// rows. audit_record_rest has the records of days that were not prepared: those before the store had partitions, and
-// those of clocks that are wrong.
+// rows. audit_record_rest has the records of days that were not prepared: days before the store had partitions, and
+// days of wrong clocks.
 
 // A day is the beginning of a day that has a table of its own.
 type day struct{ time.Time }
@@ -36,7 +36,7 @@ type dayEnd struct {
 // briefly makes a transaction fail that waits for a lock of a table: others that write records wait behind it.
 const briefly = "SET LOCAL lock_timeout = 2000"
 
-// MakeDays attaches tables for the next days. A day of which there are records already stays without one.
+// MakeDays attaches tables for the next days. A day that has records already stays without a table.
 func (s *storeRows) MakeDays(ctx context.Context, after time.Time) error {
 	if s.store.Engine() != "postgres" {
 		return nil
@@ -144,8 +144,8 @@ func (s *storeRows) Drop(ctx context.Context, key string, d day, ends []dayEnd, 
 	})
 }
 
-// dropDays drops the tables of days before minTime of which all chains verify and may be pruned. The records of
-// other days are removed one by one, and then their tables, which are empty.
+// dropDays drops the tables of days before minTime whose chains all verify and may be pruned. The records of
+// other days are removed one by one, and then their empty tables.
 func (p *pruner) dropDays(ctx context.Context) error {
 	days, err := p.rows.Days(ctx)
 	if err != nil {

@@ -1,21 +1,19 @@
 // Package audit is the audit log of calls: append-only, chained by hashes, and
 // shared by all processes that use the same store.
 //
-// It encodes records as lines, links the lines to chains, copies them to the
-// store, and reports where a chain was tampered with. It does not know what a
-// call is, who may make one, or what must be scrubbed. Begin with [Log.Append],
-// then the uploader (upload.go) and [DB.Verify].
+// It encodes records as lines, links the lines to chains, copies them to the store, and reports
+// where a chain was tampered with. It knows neither the meaning and the rights of calls, nor
+// the secrets in them. Begin with [Log.Append], then the uploader (upload.go) and [DB.Verify].
 //
 // # From a record to the store
 //
-// A record is acknowledged when its line is in the journal: a file in DIR/audit
-// that belongs to one process, which holds its lock. Moments later a goroutine
-// uploads the new records to the store, many in one transaction. So a call waits
-// for one write to a file, and it succeeds while the store is not available,
-// until 32 to 64 MB wait; then records are refused. If the store is available
-// but slower than the calls, calls are slowed down from 16 MB on. A journal is
-// removed when its process ends and the store has all of it. A large one is
-// replaced by a new one without the records that the store has.
+// A record is acknowledged when its line is in the journal: a file in DIR/audit that belongs to
+// one process. The process holds its lock. Moments later a goroutine uploads the new records to
+// the store, many in one transaction. So a call waits for one write to a file, and it succeeds
+// while the store is not available, until 32 to 64 MB wait; then records are refused. If the
+// store is available but slower than the calls, calls are slowed down from 16 MB on. A journal
+// is removed when its process ends and the store has all of it. A large one is replaced by a
+// new one without the records that the store has.
 //
 // The lock of a journal is free when its process is dead. The next process, a
 // server or a command that reads the log, checks the lines of such a journal as
@@ -34,8 +32,8 @@
 //
 // # Rows
 //
-// In PostgreSQL the records are in a table for each day, which retention removes
-// as a whole when all chains in it verify: see days.go.
+// In PostgreSQL the records are in a table for each day. Retention removes the whole table when
+// all chains in it verify: see days.go.
 //
 // Each Log that writes is a separate chain, so processes never wait for each
 // other's hashes. A chain has one row, with a line that names the process and the
@@ -63,8 +61,8 @@
 // emptied or set back to an earlier state. Another machine with the same key does
 // not miss them.
 //
-// Not detected: anything done by someone who can read the key, which is everyone
-// who can run code as this user.
+// Not detected: changes by someone who can read the key. Everyone who can run code as this user
+// can.
 //
 // Machines that share a store and the key of the vault share a key: the first
 // record of a machine without one takes it from the store. Then each can check

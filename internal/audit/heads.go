@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	rewriteHeadsAt = 2000 // number of heads at which they are rewritten
+	rewriteHeadsAt = 2000 // number of heads that causes a rewrite
 	maxPoints      = 500  // maximum in one head
 	pageSize       = 500  // rows of one read
 )
@@ -44,9 +44,8 @@ type point struct {
 	End   bool   `json:"end,omitempty"`   // the chain ends there
 }
 
-// sealHeads returns a function that makes lines of heads. It adds a first head
-// if there is none, unless there are chains: then the heads were removed, which
-// Verify must detect.
+// sealHeads returns a function that makes lines of heads. It adds a first head if there is
+// none, unless there are chains: then the heads were removed, and Verify must detect this.
 func sealHeads(k key, heads ...head) headsFunc {
 	return func(last headRow, chains bool) (lines []headRow, err error) {
 		s, prev, now := newSealer(k), origin(), time.Now().UTC()

@@ -16,11 +16,10 @@ import (
 const (
 	journalDir = "audit" // in the data directory
 	journalExt = ".journal"
-	// maxJournal is the maximum size of a journal, and so limits what can wait
-	// for a store that is not available: some hundred thousand records.
+	// maxJournal is the maximum size of a journal. It limits the records that wait for an
+	// unavailable store to some hundred thousand.
 	maxJournal = 64 << 20
-	// maxStoredPrefix is the size of uploaded records at which the journal is
-	// replaced by one without them.
+	// maxStoredPrefix is the size of uploaded records that causes a new journal without them.
 	maxStoredPrefix = 4 << 20
 )
 
@@ -30,10 +29,10 @@ var errJournalFull = errors.New("too many records wait for the store")
 // process holds the lock of the file, so a file that can be locked is the
 // journal of a dead process.
 //
-// The first line is the first line of the chain. The others are records and
-// checkpoints, which say how far the store has the chain. A journal that replaces
-// another one begins with a checkpoint. Bytes after the last line break were
-// being written when the process died and were never acknowledged.
+// The first line is the first line of the chain. The others are records and checkpoints. A
+// checkpoint says how far the store has the chain. A journal that replaces another one begins
+// with a checkpoint. Bytes after the last line break were being written when the process died
+// and were never acknowledged.
 type journal struct {
 	file          *os.File
 	path          string

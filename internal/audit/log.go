@@ -28,8 +28,8 @@ type Options struct {
 	Version   string        // of the program; written to the first line of the chain
 	HeadEvery time.Duration // interval of heads; 0 means a minute
 	MaxAge    time.Duration // remove older records; 0 keeps all
-	// MaxRecords is the number of records from which on the oldest are removed; 0 keeps all. It
-	// has no effect without MaxAge, and in PostgreSQL, where old days cost nothing but their room.
+	// MaxRecords is the maximum number of records: the oldest are removed; 0 keeps all. It has no
+	// effect without MaxAge, and in PostgreSQL: old days cost nothing there but space.
 	MaxRecords int
 	Vault      Vault        // seals the key for other machines; nil: they do not get it
 	Jobs       *jobs.Loop   // does the retention; nil: a loop of its own
@@ -84,7 +84,7 @@ type Log struct {
 	work        sync.WaitGroup
 	ctx         context.Context // of run
 	stop        context.CancelFunc
-	storeCtx    context.Context // of transactions, which end only with Close
+	storeCtx    context.Context // of transactions; it ends only with Close
 	cancelStore context.CancelCauseFunc
 }
 
@@ -103,8 +103,8 @@ type openChain struct {
 	upload       upload      // used only by the uploader
 }
 
-// abandonedAfter is the time after which retention may remove a chain without an
-// end to which nothing was added.
+// abandonedAfter is the time without new records after which retention may remove a chain
+// without an end.
 const abandonedAfter = 3 * 24 * time.Hour
 
 // Open returns a Log that will write a new chain. It reads and writes

@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators read the audit log. They have no verb to
-// change it. open returns the vault that opens the keys in the store; nil: only that of the data directory is used.
+// Room returns the verbs for operators to read the audit log. They have no verb to change it. open returns the
+// vault that opens the keys in the store; nil: only the vault of the data directory is used.
 func Room(open func(*room.Host) (Vault, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
@@ -77,8 +77,8 @@ func (o *operator) keys() (Vault, error) {
 	return o.vault()
 }
 
-// Collect copies the journals of killed processes to the store. The note, if there is
-// one, says what cannot be copied: the records in the store can still be read.
+// Collect copies the journals of killed processes to the store. The note, if there is one, says
+// why some records cannot be copied: the records in the store can still be read.
 func (db *DB) Collect(ctx context.Context, dir string) (note string, err error) {
 	left, err := db.Recover(ctx, dir)
 	switch {
@@ -238,7 +238,7 @@ func (r Report) forPeople() string {
 	return b.String()
 }
 
-// maxChecked is how many records the check reads, which takes about a second.
+// maxChecked is the number of records that the check reads, in about a second.
 const maxChecked = 50_000
 
 // check verifies the latest records.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// foreignAbandonedAfter is the time without new records after which a chain of
-// another key may be pruned. A running machine would do that itself.
+// foreignAbandonedAfter is the time without new records until a chain of another key may be
+// pruned. A running machine would do that itself.
 const foreignAbandonedAfter = 30 * 24 * time.Hour
 
 // prune applies the retention, and rewrites the heads when there are many.
@@ -34,7 +34,7 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	if err := p.remove(ctx); err != nil {
 		return err
 	}
-	if err := p.dropDays(ctx); err != nil { // those that are empty now
+	if err := p.dropDays(ctx); err != nil { // the days that are empty now
 		return err
 	}
 	if err := p.read(ctx); err != nil || !p.sound || p.heads.count < rewriteHeadsAt {

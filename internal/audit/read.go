@@ -61,13 +61,12 @@ func (db *DB) Count(ctx context.Context, tool, agent, user, digest string) (same
 	return db.rows.Count(ctx, callerKey(tool, agent, user), digest[:min(digestLen, len(digest))])
 }
 
-// followEvery is the interval at which Follow looks for new rows, with one read
-// of an index.
+// followEvery is the interval of Follow's reads of an index for new rows.
 const followEvery = 250 * time.Millisecond
 
-// Follow calls each with the last n rows and then with new ones of all
-// processes, until ctx ends or each returns an error, which it returns. Rows
-// that are read together are sorted by time.
+// Follow calls each with the last n rows and then with new ones of all processes, until ctx
+// ends or each returns an error. Follow returns that error. Rows that are read together are
+// sorted by time.
 func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) error) error {
 	f := &follower{rows: db.rows, at: map[int64]int64{}}
 	err := f.eachChain(ctx, func(c chainRow) error { f.at[c.ID] = c.Seq; return nil })
@@ -106,8 +105,8 @@ func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) e
 // after the commit, with the time before it.
 const clockSlack = time.Minute
 
-// A follower knows how far it has read each chain. It does not use the times of
-// records, which are committed in another order.
+// A follower knows how far it has read each chain. It does not use the times of records: they
+// are committed in another order.
 type follower struct {
 	rows  rowStore
 	at    map[int64]int64 // last record by chain

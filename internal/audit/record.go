@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// A Phase is the stage of a call at which a record was written.
+// A Phase is the stage of a call: the intent, the end and so on.
 type Phase string
 
 const (
@@ -76,8 +76,8 @@ type Row struct {
 // digestLen is the number of digits of an argument digest that are compared.
 const digestLen = 32
 
-// lookupKey returns the columns by which Count finds the record. Records of
-// intents and of questions are not counted.
+// lookupKey returns the columns by which Count finds the record: a hash of the caller, and the
+// tool and arguments. Records of intents and of questions are not counted.
 func lookupKey(r *Record) (who int64, what string) {
 	if r.Phase == Intent || r.Outcome == "asked" {
 		return 0, ""

@@ -224,8 +224,8 @@ func (w *deadJournal) readLine(walk *walker, line []byte) *Problem {
 	return nil
 }
 
-// readCheckpoint reads a checkpoint. The first one says which record the next
-// ones follow.
+// readCheckpoint reads a checkpoint. The first checkpoint names the record before the next
+// records.
 func (w *deadJournal) readCheckpoint(walk *walker, line []byte) *Problem {
 	var at point
 	f, ok := parseLinks(line)

@@ -88,8 +88,8 @@ type rowStore interface {
 	Days(ctx context.Context) ([]day, error)
 	// Ends returns the last record and the number of records of each chain on a day that has a table.
 	Ends(ctx context.Context, d day) ([]dayEnd, error)
-	// Drop adds heads, removes the records up to those of ends, with the table of a day, and the chains that end there.
-	// If the table has other records, or a chain goes on, the error is errMoved.
+	// Drop adds heads, removes the records up to the records of ends, with the table of a day, and the chains that
+	// end there. If the table has other records, or a chain goes on, the error is errMoved.
 	Drop(ctx context.Context, key string, d day, ends []dayEnd, seal headsFunc) error
 	// base is the store of the rows.
 	base() *store.Store
@@ -129,8 +129,8 @@ const (
 	advanceSeen = "UPDATE audit_chain SET seq = $1, hash = $2, seen = {{now}} WHERE id = $3 AND seq = $4 AND hash = $5"
 )
 
-// Append adds records to the chain from, which becomes to, and sets seen if it
-// differs. If the chain in the store is not equal to from the error is errMoved.
+// Append adds records to the chain from. The chain becomes to. Append sets seen if it differs.
+// If the chain in the store is not equal to from the error is errMoved.
 func (s *storeRows) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		text := advance
@@ -296,8 +296,8 @@ func (s *storeRows) Before(ctx context.Context, p position, limit int) ([]record
 	return list(ctx, s, scanRecord, selectRecords+where, p.At, p.Chain, p.Seq, limit)
 }
 
-// The sum keeps SQLite from grouping by the primary key, which reads all records.
-// Instead it reads the early ones in the index by time.
+// The sum keeps SQLite from grouping by the primary key: that would read all records. Instead
+// it reads the early ones in the index by time.
 const earliest = "SELECT chain, min(at) FROM audit_record WHERE at < $1 GROUP BY chain + 0, chain ORDER BY 2, 1"
 
 // Earliest returns the chains with records before a time, sorted by the time of

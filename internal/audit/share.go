@@ -24,7 +24,7 @@ const sharedTimeout = 3 * time.Second
 func keyBound(id string) string { return "audit_key " + id }
 
 // shared returns the oldest key in the store that opens. If the store has none it gets a new one, so that machines
-// which start at the same time have the same.
+// that start at the same time have the same key.
 func (db *DB) shared(ctx context.Context, v Vault) (k key, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()

@@ -16,15 +16,15 @@ const (
 	retryDelay = time.Second
 	// txTimeout limits a transaction.
 	txTimeout = 15 * time.Second
-	// closeTimeout limits the uploads in Close. The next process uploads what
-	// remains in the journal.
+	// closeTimeout limits the uploads in Close. The next process uploads the rest of the
+	// journal.
 	closeTimeout = 5 * time.Second
-	// throttleBytes is the size of waiting records from which on each Append
-	// waits for the store, at most throttleMax.
+	// throttleBytes is the size of waiting records that makes each Append wait for the store,
+	// at most throttleMax.
 	throttleBytes = 16 << 20
 	throttleMax   = time.Second
 	throttleStep  = 10 * time.Millisecond
-	// seenEvery is the interval at which the column seen of a chain is updated.
+	// seenEvery is the interval of updates of the column seen of a chain.
 	seenEvery = 10 * time.Second
 )
 
@@ -40,7 +40,7 @@ func (l *Log) run() {
 	l.rows.base().Work(l.ctx, "", l.step, l.topic)
 }
 
-// step does what is to be done now, and returns how long nothing is to be done unless a record is added.
+// step does the due work, and returns the time until more work is due if no record is added.
 func (l *Log) step(ctx context.Context) (next time.Duration, _ error) {
 	if l.waiting() && clock.Sleep(ctx, uploadDelay) == nil && l.uploadPending(ctx) != nil {
 		return retryDelay, nil
@@ -209,9 +209,9 @@ func (c *upload) point() point {
 // process changed the chain.
 var errNotAsExpected = errors.New("the chain was changed during the upload")
 
-// next uploads some of the records, which follow those in the store without a
-// gap. It returns how many of them the store has afterwards. If the result of an
-// earlier transaction is unknown it reads the chain first.
+// next uploads some of the records. They follow the records in the store without a gap. next
+// returns how many of them the store has afterwards. If the result of an earlier transaction is
+// unknown it reads the chain first.
 func (c *upload) next(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
 	for range 3 {
 		var more int
@@ -285,10 +285,9 @@ func (c *upload) advance(list []recordRow) {
 	}
 }
 
-// sync reads how many of the records the store has. If the chain there is not
-// one that these records can lead to, another process changed it; nothing is
-// added then, because someone who removes records must not get a chain that
-// verifies.
+// sync reads how many of the records the store has. If the chain there cannot be the result of
+// uploading these records, another process changed it; nothing is added then: after records
+// were removed the chain must not verify again.
 func (c *upload) sync(ctx context.Context, list []recordRow) (n int, err error) {
 	got, found, err := c.rows.Chain(ctx, c.chain.ID)
 	switch {

@@ -110,7 +110,7 @@ type verification struct {
 	report Report
 }
 
-// A chainEnd is the end of a chain, which is compared with heads.
+// A chainEnd is the end of a chain, to be compared with heads.
 type chainEnd struct {
 	chainRow
 	name string
@@ -182,9 +182,9 @@ func (c *verification) sealerOf(key string) *sealer {
 	return c.others[key]
 }
 
-// pruned returns up to where retention removed a chain. For chains of our key
-// only heads of our key count, and for those of a key that is there only heads of keys that are there; other chains may
-// be removed by any machine.
+// pruned returns the end of the part of a chain that retention removed. For chains of our key only heads of our key
+// count; for chains of another available key only heads of available keys count; other chains may be removed by any
+// machine.
 func (c *verification) pruned(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for of, book := range c.heads {

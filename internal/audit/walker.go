@@ -23,7 +23,7 @@ type walker struct {
 	seal    *sealer // nil without the key; then only links are checked
 	number  uint64  // of the last valid line
 	last    link    // its link
-	bad     uint64  // invalid lines since then, which may be changed ones
+	bad     uint64  // invalid lines since then; some may be changed lines
 	adopt   bool    // accept any predecessor of the next line
 }
 

@@ -93,7 +93,7 @@ func (s *Service) Answer(ctx context.Context, r Request, v View) (tool.Result, e
 	return res, nil
 }
 
-// shownPages returns the pages that the page of an app shows: those of the text.
+// shownPages returns the pages for the page of an app: the pages of the text.
 func shownPages(got Reading, r Request, v View, pieces []piece, next *rest) view.Document {
 	d := view.Document{
 		Kind: "document", Path: v.Path, URL: v.URL, Name: r.Name, Title: text.Clip(tool.Line(got.Title), 200),
@@ -331,8 +331,8 @@ func floor(s string, n int) int {
 	return n
 }
 
-// tableHead returns the first two lines of the table within which at is, so that its columns
-// keep their names.
+// tableHead returns the first two lines of the table around at, so that its columns keep their
+// names.
 func tableHead(body string, at int) string {
 	if at >= len(body) || body[at] != '|' {
 		return ""

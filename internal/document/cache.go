@@ -21,8 +21,8 @@ const (
 	readingsOwner = "documents"
 )
 
-// A cache has readings, and documents from the web, as blobs, so that all servers on the store have the same. What is
-// lost or damaged is made again. The zero value has nothing and keeps nothing.
+// A cache has readings, and documents from the web, as blobs, so that all servers on the store have the same. A lost
+// or damaged entry is made again. The zero value has nothing and keeps nothing.
 type cache struct{ readings, downloads *blob.Shelf }
 
 func newCache(b *blob.Blobs) cache {

@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/local"
 )
 
-// Check looks for the programs that readers use, and for the sandbox in which documents
-// are read.
+// Check looks for the programs that readers use, and for the sandbox for reading documents.
 func Check() room.Check {
 	return room.Check{Name: "documents", Run: func(ctx context.Context, f *room.Findings) {
 		if p := local.Launchers()[0].Probe(ctx); !p.Works {

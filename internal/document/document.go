@@ -117,8 +117,8 @@ const (
 	ErrTooBig   Kind = "too_big"  // over one of the limits
 	ErrNoReader Kind = "no_reader"
 	ErrNoMember Kind = "no_member" // the archive has no such member
-	// ErrNotPrepared asks for the files of Source.Prepared, which is empty. The server has them made, and asks for the
-	// document again.
+	// ErrNotPrepared asks for the files of Source.Prepared: they are missing. The server has them made, and asks for
+	// the document again.
 	ErrNotPrepared Kind = "not_prepared"
 )
 

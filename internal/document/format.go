@@ -277,8 +277,8 @@ func firstOf(f *zip.File, most int64) []byte {
 // maxCompound is how much of a compound file is searched for its directory.
 const maxCompound = 64 << 20
 
-// inCompound returns the format of a compound file by the names of its streams. The
-// directory is made of entries of 128 bytes, each of which begins with a name in UTF-16.
+// inCompound returns the format of a compound file by the names of its streams. The directory
+// is made of entries of 128 bytes. Each entry begins with a name in UTF-16.
 func (l Formats) inCompound(data io.ReaderAt, size int64) Format {
 	found := len(l)
 	buf := make([]byte, 64<<10)

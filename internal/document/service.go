@@ -266,8 +266,8 @@ func (s *Service) run(ctx context.Context, r Request, digest, prepared string) (
 	return Reading{answer.Document, answer.Format}, nil
 }
 
-// Write makes a document of a format with a [Writer]. content is what package write describes. If something is wrong
-// with the content it returns an error for the model.
+// Write makes a document of a format with a [Writer]. Package write describes content. If content is invalid Write
+// returns an error for the model.
 func (s *Service) Write(ctx context.Context, format Format, content []byte) (*Written, error) {
 	select {
 	case s.slots <- struct{}{}:

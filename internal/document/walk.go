@@ -116,7 +116,7 @@ func Unpack(ctx context.Context, r io.Reader, packed int64, l Limits) (*os.File,
 }
 
 // Bounded returns a reader of one unpacked part that ends with an ErrTooBig beyond its limits:
-// the size of a part, and its ratio to the packed size, which is -1 if unknown.
+// the size of a part, and its ratio to the packed size; an unknown packed size is -1.
 func Bounded(ctx context.Context, r io.Reader, packed int64, l Limits) io.Reader {
 	most, why := l.Part, fmt.Sprintf("a part of the file has more than %s", text.Bytes(l.Part))
 	const small = 1 << 20 // so little is harmless, and often compresses well

@@ -59,7 +59,7 @@ func parentOf(pid string) int {
 	if err != nil {
 		return 0
 	}
-	end := bytes.LastIndex(text, []byte(") ")) // of the name, which may contain anything
+	end := bytes.LastIndex(text, []byte(") ")) // of the name; the name may contain anything
 	fields := bytes.Fields(text[end+1:])
 	if len(fields) < 2 {
 		return 0

@@ -20,8 +20,8 @@ const (
 	// maxOverhead is how much larger a compressed body may be than the limit of the
 	// decompressed one.
 	maxOverhead = 64 << 10
-	// A body larger than ratioThreshold must not have been compressed by more than
-	// maxRatio, which no real page reaches.
+	// A body larger than ratioThreshold must not have been compressed by more than maxRatio. No
+	// real page reaches this ratio.
 	ratioThreshold = 4 << 20
 	maxRatio       = 300
 )
@@ -80,7 +80,7 @@ func contentEncodings(h http.Header) []string {
 	return all
 }
 
-// inflate decompresses deflate, which some servers send without the zlib header.
+// inflate decompresses deflate. Some servers send it without the zlib header.
 func inflate(in *bufio.Reader) (io.Reader, error) {
 	head, err := in.Peek(2)
 	if err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {

@@ -24,9 +24,9 @@ type ClientOptions struct {
 	// Rules returns the rules of a profile. It is called once for each profile, and again
 	// after Renew. It must not use the Client. nil: the zero Rules for all.
 	Rules func(profile string) (Rules, error)
-	// Own returns the dialer for ports on which the commands of the caller in ctx listen, or
-	// nil if it may not run commands: then the rules decide about names of this machine as
-	// about all others. A nil Own means that no caller may.
+	// Own returns the dialer for ports that the commands of the caller in ctx listen on, or nil
+	// if it may not run commands: then the rules decide about names of this machine as about
+	// all others. A nil Own means that no caller may.
 	Own      func(ctx context.Context) OwnDial
 	Resolver Resolver // nil: the system's
 	// Proxy is the operator's proxy: http, https, socks5 or socks5h. Only with socks5
@@ -86,7 +86,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 		o.Rules = func(string) (Rules, error) { return Rules{}, nil }
 	}
 	c := &Client{o: o}
-	if _, err := c.newPool(Rules{}); err != nil { // the proxy, which all pools share, is invalid
+	if _, err := c.newPool(Rules{}); err != nil { // the proxy of all pools is invalid
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -151,7 +151,7 @@ func (c *Client) Do(ctx context.Context, r outbound.Request) (*outbound.Answer, 
 	return answer, nil
 }
 
-// Check returns the error with which Do would refuse a request. See [outbound.Client].
+// Check returns the error if Do would refuse a request. See [outbound.Client].
 func (c *Client) Check(ctx context.Context, r outbound.Request) error {
 	x, err := newExchange(c, r)
 	if err != nil {

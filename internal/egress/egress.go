@@ -32,10 +32,10 @@ type Rules struct {
 	// AllowPrivate lists host:port, exactly as requested, that may have a private
 	// address. They need not be in Allow.
 	AllowPrivate []string
-	// Own are ports on which this program listens. They are not reached at any address
-	// of this machine, even if AllowPrivate lists them.
+	// Own are the ports of this program. They are not reached at any address of this machine,
+	// even if AllowPrivate lists them.
 	Own []uint16
-	// Setting is the setting of AllowPrivate, which errors name; "" if there is none.
+	// Setting is the name of the setting of AllowPrivate, for errors; "" if there is none.
 	Setting string
 }
 
@@ -154,7 +154,7 @@ func deniedError(to string) error {
 		Try("use another host, or ask the user to have the operator allow it")
 }
 
-// Hosts is a list of patterns like those of [Rules]. The zero Hosts match nothing.
+// Hosts is a list of patterns, as in [Rules]. The zero Hosts match nothing.
 type Hosts struct{ patterns []pattern }
 
 // ParseHosts parses a list of patterns.
@@ -171,8 +171,8 @@ func (h Hosts) HasPort(t Target) bool {
 // Has reports whether a pattern matches a target.
 func (h Hosts) Has(t Target) bool { return matchesAny(h.patterns, t) }
 
-// reservedIPv4 returns the prefixes that IANA's registries do not list as public, and
-// the address at which Azure serves its virtual machines.
+// reservedIPv4 returns the prefixes that IANA's registries do not list as public, and the
+// address of Azure's service for virtual machines.
 func reservedIPv4() []netip.Prefix {
 	return parsePrefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24",

@@ -120,8 +120,8 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	return res, err
 }
 
-// sendOwn sends one request to a port on which the caller's commands listen. They get no
-// credentials of the operator.
+// sendOwn sends one request to a port of the caller's commands. They get no credentials of the
+// operator.
 func (x *exchange) sendOwn(ctx context.Context, r *rules, dial OwnDial) (*http.Response, error) {
 	if err := r.checkOwn(x.at.target); err != nil {
 		return nil, err
@@ -323,7 +323,7 @@ func redirectError(from link, err error) error {
 	return within(err, fmt.Sprintf("%q redirects, and then", from.site()))
 }
 
-// within returns an error with a prefix, which describes the step that failed.
+// within returns an error with a prefix that describes the failed step.
 func within(err error, step string) error {
 	e := tool.AsError(err)
 	out := tool.Errorf(e.Kind, "%s: %s", step, e.What).Because(err)

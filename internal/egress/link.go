@@ -130,7 +130,7 @@ func (l link) origin() string { return l.url.Scheme + "://" + l.target.String() 
 // String returns the URL in normal form.
 func (l link) String() string { return l.url.String() }
 
-// site returns a link without path and query, which may contain secrets, for errors.
+// site returns a link for errors, without path and query: these may contain secrets.
 func (l link) site() string { return l.url.Scheme + "://" + l.url.Host }
 
 // isNonHTTPPort reports whether a port is usual for another protocol. Its server may

@@ -34,8 +34,7 @@ func (c *Client) own(ctx context.Context, r *rules, l link) OwnDial {
 	return c.o.Own(ctx)
 }
 
-// IsOwn reports whether a URL leads to a port on which the commands of the caller in ctx
-// listen.
+// IsOwn reports whether a URL leads to a port of the commands of the caller in ctx.
 func (c *Client) IsOwn(ctx context.Context, url string) bool {
 	l, err := parseLink(url)
 	if err != nil {
@@ -63,8 +62,8 @@ func (x *exchange) checkOwnStep(own bool) error {
 		Try("request this URL itself if you need it")
 }
 
-// ownTransport returns a transport for one exchange with the caller's commands. Its
-// connections are used by no other exchange, which may be another caller's.
+// ownTransport returns a transport for one exchange with the caller's commands. No other
+// exchange uses its connections: it may be another caller's.
 func (c *Client) ownTransport(dial OwnDial) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {

@@ -17,8 +17,8 @@ const (
 	maxWait       = 5 * time.Second // the time that a polite request waits for the end of a pause
 )
 
-// pauses are the times until which hosts have requested no further requests. Each caller
-// has its own, so that no caller can block a host for others.
+// pauses are the ends of the pauses that hosts have asked for. Each caller has its own, so that
+// no caller can block a host for others.
 type pauses struct {
 	mu    sync.Mutex
 	until map[pauseKey]time.Time

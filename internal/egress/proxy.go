@@ -31,7 +31,7 @@ type ProxyOptions struct {
 	// the Dialer allow. It may wait. It is called concurrently, once for each connection
 	// or HTTP request. nil: all are allowed.
 	Allow func(ctx context.Context, to Target) error
-	// Own connects to ports on which commands of the proxy's user listen. The names of this
+	// Own connects to ports that commands of the proxy's user listen on. The names of this
 	// machine lead there. nil: the rules of the Dialer decide about them.
 	Own OwnDial
 	// Sites answer the requests to hosts that exist only in this proxy, by host.

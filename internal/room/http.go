@@ -27,7 +27,7 @@ type API struct {
 	Hold func(*http.Request) (context.Context, context.CancelFunc)
 }
 
-// A Called verb is what the audit log knows of a call.
+// A Called verb is the record of a call in the audit log.
 type Called struct {
 	Who  Person
 	Verb string
@@ -82,8 +82,8 @@ func (v Verb) Allows(who Person) bool {
 	return v.Where == Approver || who.Operates() && (v.Where == Operator || v.Where == Console && who.Channel == ConsoleChannel)
 }
 
-// Call serves a call of the verb that the path names. Verbs that do not exist and
-// those that the person may not call are answered alike.
+// Call serves a call of the verb in the path. The answer is the same for an unknown verb and
+// for a verb that the person may not call.
 func (a API) Call(w http.ResponseWriter, r *http.Request, who Person) {
 	name := strings.ReplaceAll(r.PathValue("verb"), "/", " ")
 	for _, room := range a.Rooms {
@@ -139,7 +139,7 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 	Reply(w, http.StatusOK, result.Data)
 }
 
-// prepare returns the plan of a call, which asks if the verb removes something.
+// prepare returns the plan of a call. The plan asks if the verb removes something.
 func (a API) prepare(ctx context.Context, room *Room, v Verb, args []byte) (tool.Plan, error) {
 	plan, err := room.Prepare(ctx, v, a.Host, args)
 	if plan.Ask == "" && v.Risk == tool.Destroys {
@@ -148,10 +148,9 @@ func (a API) prepare(ctx context.Context, room *Room, v Verb, args []byte) (tool
 	return plan, err
 }
 
-// Do calls a verb for a program in this process that shows the result to a person. The
-// results of a verb that streams are passed to each, which may be nil for other verbs. If
-// the verb asks for a confirmation and confirmed is false, Do returns the question and does
-// nothing.
+// Do calls a verb for a program in this process that shows the result to a person. The results
+// of a verb that streams are passed to each; for other verbs each may be nil. If the verb asks
+// for a confirmation and confirmed is false, Do returns the question and does nothing.
 func (a API) Do(ctx context.Context, who Person, room *Room, v Verb, args []byte, confirmed bool,
 	each func(tool.Result) error) (result tool.Result, question string, err error) {
 	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: v.recorded(args)}
@@ -255,7 +254,7 @@ func (a API) run(ctx context.Context, plan tool.Plan, c Called) (tool.Result, er
 	}
 	result, err := plan.Run(ctx)
 	c.Done, c.Err = true, err
-	// Also if the client has hung up, which ends the context of the request.
+	// Also if the client has hung up: this ends the context of the request.
 	if lost := a.Record(context.WithoutCancel(ctx), c); lost != nil {
 		a.Host.Log.Error("the end of an operator's call is not in the audit log", "verb", c.Verb, "err", lost)
 	}

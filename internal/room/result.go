@@ -37,13 +37,13 @@ func Said(data any, format string, args ...any) tool.Result {
 	return tool.Textf(format, args...).With(data)
 }
 
-// Beside returns r with a text for the person who waits for it. The command line
-// prints it on stderr; programs do not get it.
+// Beside returns r with a text for the waiting person. The command line prints it on stderr;
+// programs do not get it.
 func Beside(r tool.Result, format string, args ...any) tool.Result {
 	return r.Add(tool.Part{Text: fmt.Sprintf(format, args...), For: tool.ForPerson})
 }
 
-// A Difference is how a thing differs from its former state, which a person accepts or refuses.
+// A Difference is a change of a thing that a person accepts or refuses.
 type Difference struct {
 	In    string   `json:"in"` // the owner of the thing, such as a server
 	Of    string   `json:"of"`
@@ -54,7 +54,7 @@ type Difference struct {
 	Refused bool   `json:"refused,omitempty"`
 }
 
-// Differing is the data of a result with differences, which pages show as such. The text of the result has them too.
+// Differing is the data of a result with differences. Pages show them as such; the text of the result has them too.
 type Differing interface{ Differences() []Difference }
 
 // Corrected is the data of a result with a text that people correct.
@@ -62,7 +62,7 @@ type Corrected interface{ Correct() string }
 
 type emitKey struct{}
 
-// Streaming returns a context in which emit gets the results of a verb that streams.
+// Streaming returns a context for a verb that streams: emit gets its results.
 func Streaming(ctx context.Context, emit func(tool.Result) error) context.Context {
 	return context.WithValue(ctx, emitKey{}, emit)
 }
@@ -77,10 +77,10 @@ func Emit(ctx context.Context, r tool.Result) error {
 	return emit(r)
 }
 
-// ConsoleChannel is the channel of people who use the console.
+// ConsoleChannel is the channel of people at the console.
 const ConsoleChannel = "console"
 
-// A Person is who called a verb.
+// A Person is the caller of a verb.
 type Person struct {
 	Name    string // of the system's user, or of the token
 	Channel string // cli, http or ConsoleChannel
@@ -95,12 +95,12 @@ func (p Person) Operates() bool { return p.Agent == "" && p.User == "" && !p.Dec
 
 type personKey struct{}
 
-// As returns a context in which verbs are called by a person.
+// As returns a context for calls of verbs by a person.
 func As(ctx context.Context, who Person) context.Context {
 	return context.WithValue(ctx, personKey{}, who)
 }
 
-// By returns who called the verb.
+// By returns the caller of the verb.
 func By(ctx context.Context) Person {
 	who, _ := ctx.Value(personKey{}).(Person)
 	return who

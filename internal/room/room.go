@@ -1,10 +1,9 @@
-// Package room is the contract between a noun of the program, such as the
-// scheduled jobs, and the rest of it.
+// Package room is the contract between a noun of the program, such as the scheduled jobs, and
+// the rest of the program.
 //
-// A noun declares itself as a [Room]: its name, its texts, and the verbs with which
-// operators work on it. The command line, its completion, the manual pages, the
-// reference and the operator's HTTP API follow from the declaration; a new verb is
-// one entry in the list of its room.
+// A noun declares itself as a [Room]: its name, its texts, and the verbs for operators. The
+// command line, its completion, the manual pages, the reference and the operator's HTTP API
+// follow from the declaration; a new verb is one entry in the list of its room.
 //
 // Rooms are declared first and opened later. A declared room describes itself with
 // nothing behind it, so that help and completion need no store. [Room.Open] fills
@@ -74,9 +73,9 @@ type Where int
 // The places, each with those before it.
 const (
 	Local    Where = iota // the command line only
-	Console               // and the console, for people who decide all approvals
+	Console               // and the console, for people with the right to decide all approvals
 	Operator              // and over HTTP, with a token that decides all approvals
-	Approver              // and with a token that decides some; the verb looks at who asks
+	Approver              // and with a token that decides some; the verb checks the caller
 )
 
 // A Verb is an action of operators on a noun. [Do] and [Prepare] make one of a function with typed arguments: a struct
@@ -101,7 +100,7 @@ type Verb struct {
 	Owned bool
 	// Top is set for a verb that is a command by itself, as in mcp-tools pause.
 	Top bool
-	// Streams is set for a verb whose results are those that it passes to [Emit].
+	// Streams is set for a verb that passes its results to [Emit].
 	Streams bool
 	// Letters are the flags of one letter, by parameter.
 	Letters map[string]string
@@ -112,8 +111,8 @@ type Verb struct {
 	tool tool.Tool
 }
 
-// Do makes a verb that do executes. The parameters of the verb are the fields of A, with
-// the tags of a tool's arguments; do gets them checked. [By] returns the person who calls.
+// Do makes a verb that do executes. The parameters of the verb are the fields of A, with the
+// tags of a tool's arguments; do gets them checked. [By] returns the caller.
 func Do[A any](v Verb, do func(context.Context, A) (tool.Result, error)) Verb {
 	v.tool = tool.New(doer[A]{v.spec(), do})
 	return v

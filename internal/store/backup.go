@@ -115,7 +115,7 @@ func checkReplaceable(path string) error {
 	return fmt.Errorf("%s exists and is not a backup; choose another name, or move it away", path)
 }
 
-// staleAfter is the age at which the temporary file of a killed backup is removed.
+// staleAfter is the age of a temporary file that counts as left by a killed backup.
 const staleAfter = time.Hour
 
 // createPart creates the temporary file of a backup, with mode 0600, and removes the temporary

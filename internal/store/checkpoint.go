@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A checkpointer copies SQLite's log to the database in the background. SQLite
-// itself would do it in every two hundredth commit, which then waits for the
-// disk.
+// A checkpointer copies SQLite's log to the database in the background. SQLite itself would do
+// it in every two hundredth commit, and that commit would wait for the disk.
 type checkpointer struct {
 	store   *Store
 	commits atomic.Int64

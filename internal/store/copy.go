@@ -273,9 +273,9 @@ func (t *Tx) stamp() (s stamp, err error) {
 	return s, t.Row("SELECT coalesce(max(seen), 0) FROM audit_chain", nil, &s.seen)
 }
 
-// CopyTo copies all rows to another store, which must be empty, and verifies
-// them. moved reports whether this store has changed since the copy began; the
-// copy does not have those changes.
+// CopyTo copies all rows to another store and verifies them. The other store must be empty.
+// moved reports whether this store has changed since the copy began; the copy does not have
+// those changes.
 func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, err error) {
 	if s.location == to.location && s.Engine() == "sqlite" && to.Engine() == "sqlite" {
 		return m, false, fmt.Errorf("%s cannot be copied to itself; name another store", s.location)

@@ -14,7 +14,7 @@ import (
 type Table struct {
 	Name    string   `json:"name"`
 	Columns []Column `json:"columns"`
-	Key     []string `json:"key"` // the primary key, which orders the rows
+	Key     []string `json:"key"` // the primary key; it orders the rows
 	Rows    int64    `json:"rows"`
 	SHA256  string   `json:"sha256"` // of the rows as lines
 }
@@ -61,11 +61,12 @@ const (
 	identityTable = "store_identity"
 )
 
-// askTable has questions, also those of processes, whose owner is not "". The latter are not copied: the process
-// waits for the answer in the old store, and an old copy could contain approvals that were used since.
+// askTable has questions, also of processes: the owner of a process's question is not "". These are not copied:
+// the process waits for the answer in the old store, and an old copy could contain approvals that were used
+// since.
 const askTable = "ask"
 
-// copiedTables returns the tables that a copy contains. Older copies have approvals in tables of their own, which are
+// copiedTables returns the tables that a copy contains. Older copies have approvals in tables of their own. Those are
 // left out for the same reason as rows of askTable.
 func copiedTables(tables []Table) []Table {
 	staying := []string{feedTable, identityTable, latchTable, "approval", "approval_owner", "approval_look"}
@@ -105,7 +106,7 @@ func tablesAt(ctx context.Context, step int) ([]Table, error) {
 	return slices.Clone(tables), err
 }
 
-// latestTables returns the tables after the last migration, for which every copy asks several times.
+// latestTables returns the tables after the last migration. Every copy asks for them several times.
 var latestTables = sync.OnceValues(func() ([]Table, error) {
 	list, err := steps()
 	if err != nil {

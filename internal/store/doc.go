@@ -1,9 +1,8 @@
-// Package store is the database engine that the rest of the program keeps its
-// rows in: SQLite in a directory, or PostgreSQL.
+// Package store is the database of the program: SQLite in a directory, or PostgreSQL.
 //
-// It has connections, transactions with retries, the change feed, rate
-// limits, migrations, backup and restore. It does not know what a memory, a
-// token or an audit record is: the package that owns a noun owns its SQL too.
+// It has connections, transactions with retries, the change feed, rate limits, migrations,
+// backup and restore. It knows no memories, tokens or audit records: the package that owns a
+// noun owns its SQL too.
 //
 // # How a package keeps its rows
 //
@@ -31,12 +30,11 @@
 //		return store.Select(ctx, r.store, "SELECT name FROM thing ORDER BY name", nil, store.One[string])
 //	}
 //
-// There is one set of statements for both engines. Parameters are $1, $2 and so
-// on; words in double braces ({{now}}, {{lock}}, {{max}}) stand for what the
-// engines write differently, see dialect.go. Statements should be constants or
-// come from a small set: they are prepared once and cached. Ids are text made by
-// [NewID], times are milliseconds of the database's clock ({{now}}, [FromMillis],
-// [Millis]), JSON is text.
+// There is one set of statements for both engines. Parameters are $1, $2 and so on; words in
+// double braces ({{now}}, {{lock}}, {{max}}) stand for SQL that differs between the engines,
+// see dialect.go. Statements should be constants or come from a small set: they are prepared
+// once and cached. Ids are text made by [NewID], times are milliseconds of the database's clock
+// ({{now}}, [FromMillis], [Millis]), JSON is text.
 //
 // [Store.Update] may run its function several times: when transactions block each
 // other, and when the function returns [ErrConflict]. The function must not have

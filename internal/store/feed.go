@@ -84,8 +84,8 @@ func (c Cursor) Before(other Cursor) bool {
 	return c.XID < other.XID || c.XID == other.XID && c.Seq < other.Seq
 }
 
-// PruneChanges removes changes older than age, except for the last one, which
-// distinguishes an old feed from an empty one.
+// PruneChanges removes changes older than age, except for the last one: it distinguishes an old
+// feed from an empty one.
 func (s *Store) PruneChanges(ctx context.Context, age time.Duration) (n int64, err error) {
 	err = s.Update(ctx, func(t *Tx) (err error) {
 		n, err = t.Exec(`DELETE FROM change WHERE at < {{now}} - $1
@@ -95,11 +95,11 @@ func (s *Store) PruneChanges(ctx context.Context, age time.Duration) (n int64, e
 	return n, err
 }
 
-// Follow calls each with the changes of topics since a position, which it
-// returned before; "" is unknown. It returns the next position, and whether more
-// changes are committed. If lost is true changes were missed: the position is
-// unknown, of another store, older than the feed, or from before a restore. The
-// caller must read everything again, then follow from the returned position.
+// Follow calls each with the changes of topics since a position that it returned before; "" is
+// an unknown position. It returns the next position, and whether more changes are committed. If
+// lost is true changes were missed: the position is unknown, of another store, older than the
+// feed, or from before a restore. The caller must read everything again, then follow from the
+// returned position.
 func (s *Store) Follow(ctx context.Context, from string, limit int, topics []string,
 	each func(topic, key string)) (place string, lost, more bool, err error) {
 	id, err := s.identity(ctx)
@@ -163,7 +163,7 @@ func parsePosition(id, place string) (Cursor, bool) {
 	return c, err == nil
 }
 
-// identity returns the id of the store, which the first call creates.
+// identity returns the id of the store. The first call creates it.
 func (s *Store) identity(ctx context.Context) (id string, err error) {
 	if known := s.id.Load(); known != nil {
 		return *known, nil

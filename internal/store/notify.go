@@ -29,7 +29,7 @@ type signaler interface {
 }
 
 // A notifier wakes the waiters of a topic: at once for changes of this process, and soon for
-// changes of others. A process in which nothing changes and no caller waits makes no statement.
+// changes of others. A process without changes and waiting callers makes no statement.
 type notifier struct {
 	signaler signaler
 	log      *slog.Logger
@@ -61,8 +61,8 @@ const (
 	// idleLook is the time between two looks without a statement. A clock that was set, and a process that was
 	// suspended, are noticed then.
 	idleLook = 10 * time.Second
-	// wakeEvery is the time after which all waiters look although nothing has happened. Only the death of a process
-	// between its commit and its NOTIFY makes that needed.
+	// wakeEvery is the interval of wake-ups without a notification. They are needed only after a process has died
+	// between its commit and its NOTIFY.
 	wakeEvery = 10 * time.Minute
 	// clockSet is by how much the wall clock must differ from the monotonic one.
 	clockSet = time.Second
@@ -261,7 +261,7 @@ func (b *notifier) isUrgent() bool {
 type pgListen struct {
 	config *pgx.ConnConfig
 	store  *Store
-	me     string // the first line of the notifications of this process, which it ignores
+	me     string // the first line of the notifications of this process: it ignores them
 	looked time.Time
 }
 

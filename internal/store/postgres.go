@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// usePostgres configures s for PostgreSQL. The server ends idle transactions,
-// which would block the change feed.
+// usePostgres configures s for PostgreSQL. The server ends idle transactions: they would block
+// the change feed.
 func (s *Store) usePostgres(o Options) error {
 	s.dialect = postgresDialect()
 	config, err := pgx.ParseConfig(o.DSN)
@@ -39,7 +39,7 @@ func (s *Store) usePostgres(o Options) error {
 	most := cmp.Or(o.Connections, defaultConnections)
 	s.connect = func(ctx context.Context) error {
 		s.write = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
-			// Not a parameter of the start, which PgBouncer refuses.
+			// Not a parameter of the start: PgBouncer refuses it there.
 			_, err := c.Exec(ctx, "SET idle_in_transaction_session_timeout = 30000")
 			return err
 		}))
@@ -65,8 +65,8 @@ const (
 	tooManyConnections = "53300"
 )
 
-// patiently calls f, which needs a connection, again while the server has too many of them: meanwhile one of this
-// process becomes free, or another process closes one.
+// patiently calls f again while the server has too many connections: meanwhile a connection of this process
+// becomes free, or another process closes one. f needs a connection.
 func (s *Store) patiently(ctx context.Context, f func() error) error {
 	begun := time.Now()
 	for attempt := 0; ; attempt++ {

@@ -19,9 +19,9 @@ func (r Rate) cost(times int) int64 {
 	return max(r.Period.Milliseconds()*int64(times)/int64(r.Times), 1)
 }
 
-// Take uses a rate once. It returns 0, or how long to wait if the rate is used
-// up. All processes share the rate of a key. One number is stored for each key:
-// the time at which everything taken is regained (GCRA).
+// Take uses a rate once. It returns 0, or the time to wait if the rate is used up. All
+// processes share the rate of a key. One number is stored for each key: the time when the full
+// rate is available again (GCRA).
 func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duration, err error) {
 	return s.take(ctx, key, r, 1)
 }
@@ -80,7 +80,7 @@ const (
 	maxTaken   = 100
 	// A process may keep 1/burstShare of a burst.
 	burstShare = 20
-	// hurry is the interval below which takings count as frequent.
+	// Takings at shorter intervals than hurry count as frequent.
 	hurry = time.Second
 )
 

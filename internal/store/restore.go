@@ -14,7 +14,7 @@ import (
 
 // Restore replaces the content of the store by the content of a backup, in one transaction. If
 // the store has rows it fails, unless force is set. A backup of an earlier version is restored
-// to the tables of its time, which are then migrated.
+// to the tables of its time; then they are migrated.
 //
 // Other processes cannot write during a restore. All positions in the change feed
 // become invalid, so that indexes are built again.
@@ -148,8 +148,8 @@ func (a *archive) rows(ctx context.Context, table Table, add func(line []byte, v
 	return lines.Err()
 }
 
-// wholeLines is a bufio.SplitFunc for lines with their line break, which the last
-// one must have too.
+// wholeLines is a bufio.SplitFunc for lines with their line break. The last line must have one
+// too.
 func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil

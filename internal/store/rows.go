@@ -14,8 +14,8 @@ import (
 // A Scan copies the columns of a row into variables, like [sql.Rows.Scan].
 type Scan = func(into ...any) error
 
-// Row reads one row outside of a transaction, which is faster than [Store.View].
-// If there is no row the error is [ErrNotFound].
+// Row reads one row outside of a transaction. It is faster than [Store.View]. If there is no
+// row the error is [ErrNotFound].
 func (s *Store) Row(ctx context.Context, text string, args []any, into ...any) error {
 	if err := s.open(ctx); err != nil {
 		return s.logFailure(err)
@@ -41,8 +41,8 @@ func (s *Store) Row(ctx context.Context, text string, args []any, into ...any) e
 	return nil
 }
 
-// Select returns all rows of one query, each read by f, outside of a transaction, which is
-// faster than [Store.View]: one statement sees one snapshot.
+// Select returns all rows of one query, each read by f, outside of a transaction. It is faster
+// than [Store.View]: one statement sees one snapshot.
 func Select[T any](ctx context.Context, s *Store, text string, args []any, f func(Scan) (T, error)) (list []T,
 	err error) {
 	if err := s.open(ctx); err != nil {
@@ -162,10 +162,9 @@ func Params[T any](args *[]any, values ...T) string {
 	return strings.Join(list, ", ")
 }
 
-// In returns the parameters of values for "IN (...)", like [Params]. It rounds
-// their number up to a power of four by repeating the last value, so that lists
-// of many lengths need few statements. Without values it returns NULL, which
-// matches no row.
+// In returns the parameters of values for "IN (...)", like [Params]. It rounds their number up
+// to a power of four by repeating the last value, so that lists of many lengths need few
+// statements. Without values it returns NULL: NULL matches no row.
 func In[T any](args *[]any, values []T) string {
 	if len(values) == 0 {
 		return "NULL"

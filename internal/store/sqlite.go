@@ -21,7 +21,7 @@ const sqliteFile = "store.db"
 
 const (
 	busyTimeout = 5 * time.Second
-	logBytes    = 16 << 20 // size to which the log file is truncated
+	logBytes    = 16 << 20 // size of the log file after truncation
 )
 
 // useSQLite configures s for SQLite in a directory.

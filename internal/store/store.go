@@ -33,9 +33,9 @@ type Options struct {
 // A Store is a database: SQLite in a directory, or PostgreSQL. [Open] makes one, and
 // [Store.Close] ends it.
 //
-// [Store.Update] writes in a transaction, and [Store.View] reads several statements from
-// one snapshot. [Select] and [Store.Row] read with one statement, which is faster. The
-// statements are the same for both engines.
+// [Store.Update] writes in a transaction, and [Store.View] reads several statements from one
+// snapshot. [Select] and [Store.Row] read with one statement: that is faster. The statements
+// are the same for both engines.
 //
 // The methods of a Store may be called from many goroutines. Several processes may open
 // the same store.

@@ -41,12 +41,12 @@ func (e *entry) call(t *Tx) (r result) {
 // errAlone is the error of a transaction with a function that needs one for itself.
 var errAlone = errors.New("a function in the transaction has failed")
 
-// UpdateInTurn is Update for transactions that change the same row, which the key
-// names. Of this process one at a time runs for a key. If they waited for each
-// other in the database, each would have a transaction id already, and the change
-// feed could not move on. With PostgreSQL the functions of several callers share a
-// transaction; one that fails does not affect the others. A function that has begun in a
-// shared one is finished when its caller's context ends.
+// UpdateInTurn is Update for transactions that change the same row. The key names the row. Of
+// this process one at a time runs for a key. If they waited for each other in the database,
+// each would have a transaction id already, and the change feed could not move on. With
+// PostgreSQL the functions of several callers share a transaction; one that fails does not
+// affect the others. A function that has begun in a shared one is finished when its caller's
+// context ends.
 func (s *Store) UpdateInTurn(ctx context.Context, key string, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
 		return s.logFailure(err)

@@ -11,9 +11,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A walWatch notices commits of other processes by events of SQLite's log file, to which each
-// commit is written. PRAGMA data_version, which reads no table, tells whether there was one,
-// and the feed has its topics.
+// A walWatch notices commits of other processes by events of SQLite's log file. PRAGMA
+// data_version reads no table and shows whether there was a commit; the feed has its topics.
 type walWatch struct {
 	store *Store
 	looks chan bool // a careful one or not; it has room for one
@@ -122,7 +121,7 @@ func modified(name string) time.Time {
 	return info.ModTime()
 }
 
-// A follower finds out which topics have changed.
+// A follower finds the changed topics.
 type follower struct {
 	conn    *sql.Conn
 	changed func(...string)

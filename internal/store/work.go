@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// firstRetry is the pause after the first failure of a function of Work, which doubles up to lastRetry.
+	// firstRetry is the pause after the first failure of a function of Work. It doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// overdueWait is the time after which rows are looked at again that are due.
+	// overdueWait is the wait before another look at rows that are overdue.
 	overdueWait = 50 * time.Millisecond
-	// together is the time in which several changes count as one.
+	// together is the time during which several changes count as one.
 	together = 2 * time.Millisecond
 )
 
 // Work is the loop of the work that a process does in the background: it calls do at first, then whenever one of the
-// topics may have changed and when the duration has passed that do has returned, until ctx ends. Without a duration, 0,
-// it waits for a change only. Nothing happens between the calls, so do computes the duration from the rows that become
-// due, and does not look from time to time. After an error, which Work logs as the problem, it tries again.
+// topics may have changed and when the duration returned by do has passed, until ctx ends. Without a duration, 0, it
+// waits for a change only. Nothing happens between the calls, so do computes the duration from the rows that become
+// due, and does not look from time to time. After an error it logs the problem and tries again.
 //
 // Work does not open the store: it begins when the store is open.
 func (s *Store) Work(ctx context.Context, problem string, do func(context.Context) (next time.Duration, err error),

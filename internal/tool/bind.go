@@ -241,7 +241,7 @@ func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path 
 
 // object fills a struct. A name is its own, an alias, or close to one of them.
 func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
-	given := make([]string, len(s.fields)) // the name by which each field was sent
+	given := make([]string, len(s.fields)) // the name of each field in the request
 	var unknown []string
 	for _, key := range sortedKeys(object) {
 		i, ok := s.find(key)

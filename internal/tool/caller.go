@@ -74,8 +74,8 @@ func (c Caller) Delegated() bool {
 		!strings.HasPrefix(c.Parent, "agent:"+keyPart(cmp.Or(c.Agent, MainAgent))+":")
 }
 
-// Account returns the name for which slots of the server are counted: the user, or the agent if
-// there is no user. All agents and sessions of a user share the slots.
+// Account returns the name for counting slots of the server: the user, or the agent if there is
+// no user. All agents and sessions of a user share the slots.
 func (c Caller) Account() string {
 	if c.User != "" {
 		return "user " + c.User
@@ -113,7 +113,7 @@ type Running struct {
 	Call    string   // the id that the audit log knows it by
 	Script  string   // the id of the call that makes this one while it runs; "" for none
 	Report  Reporter // nil for none
-	Answers Answers  // to what the tool asked before
+	Answers Answers  // to earlier questions of the tool
 	Tasks   bool     // the client follows tasks, so the result may have one
 	Apps    bool     // the client shows MCP Apps, so the result may have a View
 	Remote  bool     // another replica has let the call in
@@ -128,7 +128,7 @@ type Running struct {
 	// Grant returns the rights of the call, for work that outlasts it. It is nil outside of a
 	// server.
 	Grant func() Grant
-	// Ends are what is done when the tool has run; see AtEnd. Nil outside of a server.
+	// Ends are the functions to call when the tool has run; see AtEnd. Nil outside of a server.
 	Ends *Ends
 }
 
@@ -160,8 +160,8 @@ func With(ctx context.Context, r *Running) context.Context {
 	return context.WithValue(ctx, runningKey{}, r)
 }
 
-// CallerFrom returns the caller of the running call. Outside a call it is the
-// zero Caller, which owns nothing and may do nothing.
+// CallerFrom returns the caller of the running call. Outside a call it is the zero Caller: it
+// owns nothing and may do nothing.
 func CallerFrom(ctx context.Context) Caller {
 	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil {
 		return call.Caller

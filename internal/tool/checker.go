@@ -295,9 +295,9 @@ func (m *meter) of(s *jsonschema.Schema, v *weighed, depth int) (e extent) {
 	return e
 }
 
-// converted returns a value in which texts are replaced by the values that the schema wants:
-// "2" for a number, "true" for a boolean, JSON for a list or an object. Models write such
-// texts, and so does a command line.
+// converted returns value with texts replaced by values of the schema's types: "2" by a number,
+// "true" by a boolean, JSON by a list or an object. Models write such texts, and so does a
+// command line.
 func (c *Checker) converted(s *jsonschema.Schema, value any) any {
 	if s == nil {
 		return value

@@ -15,7 +15,7 @@ import (
 // only one thing can have been meant. All other mistakes are errors that say how
 // to do it right.
 
-// asObject returns an object, which may be in a string.
+// asObject returns value as an object. value may be a string with one.
 func asObject(value any) (map[string]any, bool) {
 	if text, ok := value.(string); ok {
 		value = parsed(text)
@@ -24,7 +24,7 @@ func asObject(value any) (map[string]any, bool) {
 	return object, ok
 }
 
-// asArray returns an array, which may be in a string; another value becomes an
+// asArray returns value as an array. value may be a string with one; another value becomes an
 // array of one.
 func asArray(value any, items kind) []any {
 	if list, ok := value.([]any); ok {
@@ -67,7 +67,7 @@ func asString(value any) (string, bool) {
 	return "", false
 }
 
-// asBool returns a boolean, which may be in a string.
+// asBool returns value as a boolean. value may be a string with one.
 func asBool(value any) (result, ok bool) {
 	switch v := value.(type) {
 	case bool:
@@ -90,7 +90,7 @@ type number struct {
 	whole   bool
 }
 
-// asNumber returns a number, which may be in a string. 42.0 is whole.
+// asNumber returns value as a number. value may be a string with one. 42.0 is whole.
 func asNumber(value any) (number, bool) {
 	n := number{}
 	switch v := value.(type) {
@@ -118,7 +118,7 @@ func asNumber(value any) (number, bool) {
 }
 
 // withMeaning adds the arguments that the called name of the tool implies. It leaves arguments
-// that are not an object to Bind, which refuses them.
+// that are not an object to Bind; Bind refuses them.
 func (t Tool) withMeaning(raw json.RawMessage) json.RawMessage {
 	if t.means == "" {
 		return raw

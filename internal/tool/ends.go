@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Ends are what must be done when a tool has run, before its result is scrubbed and recorded: a call is not done before
-// that. They also have notes for the end of the result. The zero value is empty.
+// Ends are the functions to call when a tool has run, before its result is scrubbed and recorded: the call is not
+// done before that. They also have notes for the end of the result. The zero value is empty.
 type Ends struct {
 	mu    sync.Mutex
 	keys  map[any]bool
@@ -54,7 +54,8 @@ func Note(ctx context.Context, text string) bool {
 	return true
 }
 
-// Do does everything once, and returns the notes and the errors. It goes on when ctx ends: what the tool has done is done.
+// Do calls each function once, and returns the notes and the errors. It goes on when ctx ends: the effects of the
+// tool are final.
 func (e *Ends) Do(ctx context.Context) (notes []string, err error) {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error

@@ -50,7 +50,7 @@ func (e *Error) Try(format string, args ...any) *Error {
 	return e
 }
 
-// Because sets the cause, which is logged and not shown to the model.
+// Because sets the cause. It is logged and not shown to the model.
 func (e *Error) Because(cause error) *Error {
 	e.cause = cause
 	return e

@@ -75,7 +75,7 @@ func (r Result) With(data any) Result {
 	return r
 }
 
-// Showing returns r with what the page of an MCP App shows.
+// Showing returns r with data for the page of an MCP App.
 func (r Result) Showing(view any) Result {
 	r.View = view
 	return r

@@ -68,7 +68,7 @@ const (
 	kindObject  kind = "object"
 )
 
-// derive makes the schema of t, which must be a struct.
+// derive makes the schema of t. t must be a struct.
 func derive(t reflect.Type) (*schema, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("arguments must be a struct, not %s", t)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Signature describes the tool as a declaration in TypeScript, which takes two
-// thirds of the tokens of its schema.
+// Signature describes the tool as a declaration in TypeScript: it takes two thirds of the
+// tokens of its schema.
 func (t Tool) Signature() string {
 	doc := strings.Join(strings.Fields(t.Spec.Doc), " ")
 	if t.foreign {

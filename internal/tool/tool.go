@@ -34,8 +34,8 @@ type Doer[A any] interface {
 // side effects that anything outside could notice: it looks up no host name, sends no request
 // and reads no secret. It is called before the policy decides, and once more after a person was
 // asked, since the world may have changed in between. An error refuses the call, and no person
-// is asked; the Plan that comes with it needs only a Risk, with which the policy decides
-// whether the caller may read the error.
+// is asked; the Plan that comes with it needs only a Risk: the policy uses it to decide whether
+// the caller may read the error.
 type Preparer[A any] interface {
 	Spec() Spec
 	Prepare(ctx context.Context, args A) (Plan, error)
@@ -80,9 +80,9 @@ func (f Facts) Basis() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// A Tool is a Doer or a Preparer that the pipeline can call without knowing its
-// type. [New] and [Prepared] make one, and a [Set] holds those of the server.
-// It is a value without state, shared by all goroutines.
+// A Tool is a Doer or a Preparer that the pipeline can call without knowing its type. [New] and
+// [Prepared] make one, and a [Set] holds the tools of the server. It is a value without state,
+// shared by all goroutines.
 type Tool struct {
 	Spec    Spec
 	Rates   bool             // it rates each call, often lower than Spec.Risk

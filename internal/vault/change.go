@@ -215,7 +215,7 @@ func (v *Vault) rotate(ctx context.Context, s *store.Store, source, target KeySt
 			return err
 		}
 		if rows[0].KEK == kek {
-			return nil // of a program, which rotates its key by itself
+			return nil // of a program: the program rotates its key by itself
 		}
 		return retire(t, rows[0].KEK, source)
 	})

@@ -18,7 +18,7 @@ const (
 )
 
 // A keyCommand is a program of the operator that wraps and unwraps data keys, for example with a KMS. It
-// is started without a shell, with the argument wrap or unwrap after those of the settings. It reads the
+// is started without a shell, with the arguments of the settings and then wrap or unwrap. It reads the
 // base64 of a key from stdin, and prints the base64 of the result.
 type keyCommand struct{ argv []string }
 

@@ -50,7 +50,7 @@ func (v *Vault) file() string {
 	return v.config.File()
 }
 
-// get returns a secret of the copy. The store decides about what is not there.
+// get returns a secret of the copy. The store decides about missing secrets.
 func (c *rowsCopy) get(ctx context.Context, v *Vault, name string) ([]byte, bool) {
 	if c == nil {
 		return nil, false
@@ -95,6 +95,6 @@ func (v *Vault) writeCopy(ctx context.Context, s *store.Store) {
 	}
 }
 
-// ForgetCopy must be called before the rows of a store in use are replaced by other means than a Vault. dir is that of
-// the key.
+// ForgetCopy must be called before the rows of a store in use are replaced by other means than a Vault. dir is the
+// directory of the key.
 func ForgetCopy(dir string) error { return private.Remove(filepath.Join(dir, copyName)) }

@@ -15,7 +15,7 @@ import (
 const (
 	version = 1
 
-	// movedVersion is that of a file whose secrets were moved to the store.
+	// movedVersion marks a file whose secrets were moved to the store.
 	movedVersion = 2
 
 	// MaxSecret is the maximum size of a secret in bytes.
@@ -25,7 +25,7 @@ const (
 	maxRetired = 64
 )
 
-// A document is the file in which versions before kept the secrets.
+// A document is the file of secrets of earlier versions of the program.
 type document struct {
 	Version int      `json:"version"`
 	Key     string   `json:"key"` // id of the key that all secrets are sealed with

@@ -99,8 +99,8 @@ func (k *key) open(s sealed) ([]byte, error) {
 	return nil, fmt.Errorf("cannot decrypt the secret %q", s.Name)
 }
 
-// bound returns the data that is authenticated with a value. Its parts are
-// separated by zero bytes, which none of them can contain.
+// bound returns the data that is authenticated with a value. Zero bytes separate its parts; no
+// part can contain one.
 func (k *key) bound(e Entry) []byte {
 	return []byte(strings.Join([]string{
 		"mcp-tools vault 1", k.id(), e.Name, e.Created.UTC().Format(time.RFC3339), e.Changed.UTC().Format(time.RFC3339),

@@ -30,11 +30,11 @@ type Keys struct {
 }
 
 const (
-	// currentFor is the time for which a process seals with a data key after a rotation by another
-	// process. What it seals can be opened, because data keys stay.
+	// currentFor is the time for which a process seals with an old data key after a rotation by
+	// another process. The sealed bytes can be opened, because data keys stay.
 	currentFor = time.Minute
 
-	// retryAfter is the time after which an unavailable key is looked for again.
+	// retryAfter is the wait before another look for an unavailable key.
 	retryAfter = 5 * time.Second
 )
 
@@ -155,7 +155,7 @@ func (k *Keys) learn(next *key) {
 	k.open[next.id()] = next
 }
 
-// seals writes down which data key seals.
+// seals records the id of the data key that seals.
 func (k *Keys) seals(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -168,12 +168,12 @@ const (
 	sealedHead    = 1 + 16
 )
 
-// Overhead is the number of bytes by which sealed bytes are longer than plain ones.
+// Overhead is the number of bytes that sealing adds.
 const Overhead = sealedHead + overhead
 
-// Seal encrypts bytes of another package with the current data key. They open only together with bound,
-// which names the place of the bytes: their table and row. The error is ErrNone if the vault has no key
-// and the operator has given none: [Vault.Prepare] makes one; and ErrLocked if this process lacks the key.
+// Seal encrypts bytes of another package with the current data key. They open only together with bound: it
+// names the place of the bytes, their table and row. The error is ErrNone if the vault has no key and the
+// operator has given none: [Vault.Prepare] makes one; and ErrLocked if this process lacks the key.
 func (v *Vault) Seal(ctx context.Context, bound string, plain []byte) (sealed []byte, err error) {
 	err = v.with(ctx, false, func(s *store.Store) error {
 		k, err := v.currentKey(ctx, s)
@@ -197,8 +197,8 @@ func (v *Vault) Seal(ctx context.Context, bound string, plain []byte) (sealed []
 	return sealed, err
 }
 
-// Open decrypts what Seal has encrypted for the same bound. The error is ErrLocked if this process lacks
-// the key.
+// Open decrypts bytes from Seal with the same bound. The error is ErrLocked if this process lacks the
+// key.
 func (v *Vault) Open(ctx context.Context, bound string, sealed []byte) (plain []byte, err error) {
 	if len(sealed) < Overhead || sealed[0] != sealedVersion || !validKeyID(string(sealed[1:sealedHead])) {
 		return nil, errors.New("these bytes were not sealed by the vault")
@@ -237,7 +237,8 @@ func (v *Vault) given() bool {
 	return p == Env || p == Command || p == File && v.config.KeyFile != ""
 }
 
-// Available returns an error if the vault has a key and this process cannot get it: ErrLocked, or that of the store.
+// Available returns an error if the vault has a key and this process cannot get it: ErrLocked, or an error of the
+// store.
 func (v *Vault) Available(ctx context.Context) error {
 	err := v.with(ctx, false, func(s *store.Store) error {
 		_, err := v.currentKey(ctx, s)

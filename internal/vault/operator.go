@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage the vault that open returns. Storing a secret is a conversation, and
-// no verb. others are what other packages have sealed.
+// Room returns the operators' verbs for the vault that open returns. Storing a secret is a conversation, and no verb.
+// others are data that other packages have sealed.
 func Room(open func(*room.Host) (*Vault, error), others ...Dependents) *room.Room {
 	o := &operator{others: others}
 	return &room.Room{

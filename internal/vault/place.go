@@ -24,7 +24,7 @@ const (
 	Command KeyStore = "command" // a program that wraps and unwraps, and keeps its key to itself
 )
 
-// keyStores are those of the file of versions before.
+// keyStores returns the places for the key of a secrets file of earlier versions.
 func keyStores() []KeyStore { return []KeyStore{File, Env, Keyring} }
 
 // errNoKey means that a key store does not have the wanted key.
@@ -221,7 +221,8 @@ func (f keyFile) find(id string) (*key, error) {
 	return nil, errNoKey
 }
 
-// read returns the file. Members of the group may read one of the operator, as those of Kubernetes are.
+// read returns the file. A file of the operator may be readable for the group, as files of Kubernetes
+// are.
 func (f keyFile) read() ([]byte, error) {
 	if !f.given {
 		return private.Read(f.path, maxKeyFile)

@@ -13,15 +13,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Dependents are what one package has sealed with the vault, for a reset of the vault.
+// Dependents are the data that one package has sealed with the vault, for a reset of the vault.
 type Dependents struct {
-	// Lost describes what a reset loses, with its number; "" for nothing.
+	// Lost describes the data lost in a reset, with its number; "" for nothing.
 	Lost func(ctx context.Context, s *store.Store) (string, error)
 	// Forget removes the rows that cannot be opened any more. nil: they stay, and the package says so.
 	Forget func(*store.Tx) error
 }
 
-// A Loss is what a reset removes.
+// A Loss lists the data that a reset removes.
 type Loss struct {
 	Key     string   `json:"key"`     // id of the missing key
 	Secrets []string `json:"secrets"` // names
@@ -33,7 +33,8 @@ var (
 	errUsable  = errors.New("the key of the vault is here")
 )
 
-// lost returns what a reset would remove. It is an error if the vault has no key, or one that this process can get.
+// lost returns the data that a reset would remove. It is an error if the vault has no key, or a key that this
+// process can get.
 func (v *Vault) lost(ctx context.Context, others []Dependents) (l Loss, err error) {
 	if err := v.takeOver(ctx); err != nil {
 		return l, fmt.Errorf("%w; move %s away if its key is lost", err, v.path())
@@ -74,7 +75,7 @@ func (v *Vault) lost(ctx context.Context, others []Dependents) (l Loss, err erro
 	return l, err
 }
 
-// reset removes the keys and the secrets of a vault whose key-encryption key has the id kek, and what depends on them.
+// reset removes the keys and the secrets of a vault whose key-encryption key has the id kek, and the dependent data.
 func (v *Vault) reset(ctx context.Context, kek string, others []Dependents) error {
 	unlock, err := v.lock(ctx)
 	if err != nil {

@@ -69,8 +69,8 @@ func (k *key) openRow(r row) ([]byte, error) {
 		"from a backup, or set the secret again with mcp-tools secrets set", r.Name)
 }
 
-// rowBound returns the data that is authenticated with a secret. Its parts are separated by zero bytes, which none of
-// them can contain.
+// rowBound returns the data that is authenticated with a secret. Zero bytes separate its parts; no part can contain
+// one.
 func rowBound(id string, e Entry) []byte {
 	return []byte(strings.Join([]string{
 		"mcp-tools secret 2", id, e.Name, e.Created.UTC().Format(time.RFC3339), e.Changed.UTC().Format(time.RFC3339),
@@ -230,7 +230,7 @@ func (v *Vault) removeOldKeys(ctx context.Context) error {
 	return nil
 }
 
-// Copy copies the secrets and the wrapped data keys of a store to another one, which has none.
+// Copy copies the secrets and the wrapped data keys of a store to another store without any.
 func Copy(ctx context.Context, from, to *store.Store) error {
 	keys, err := keyRows(ctx, from)
 	if err != nil {

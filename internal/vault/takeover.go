@@ -121,7 +121,7 @@ func (v *Vault) load() (*document, error) {
 func (v *Vault) path() string { return filepath.Join(v.config.Dir, fileName) }
 
 // leavesFile reports whether the file stays: because another vault takes some of its secrets, or because the operator
-// chose its directory, which several stores may use.
+// chose its directory. Several stores may use such a directory.
 func (v *Vault) leavesFile() bool { return v.config.Only != nil || v.config.Shared }
 
 func (v *Vault) takes(name string) bool {

@@ -1,22 +1,20 @@
 // Package vault stores secrets encrypted in the store. The store without the key
 // shows only the names and dates of the secrets.
 //
-// A data key seals the secrets with AES-256-GCM, each together with its name and
-// its dates, so that one cannot replace another. The data key is a row too,
-// wrapped by the key-encryption key, which is never in the store. That key is in
-// one of four places ([KeyStore]): a file, an environment variable, the system
-// keyring, or behind a program of the operator, such as the client of a KMS.
-// Rotation wraps the data keys with a new key, and seals the secrets with a new
-// data key; the older data keys stay for what other packages sealed with them
+// A data key seals the secrets with AES-256-GCM, each together with its name and its dates, so
+// that one cannot replace another. The data key is a row too, wrapped by the key-encryption
+// key. That key is never in the store. It is in one of four places ([KeyStore]): a file, an
+// environment variable, the system keyring, or behind a program of the operator, such as the
+// client of a KMS. Rotation wraps the data keys with a new key, and seals the secrets with a
+// new data key; the older data keys stay for data that other packages sealed with them
 // ([Vault.Seal]).
 //
 // Versions before kept the secrets in a file in the data directory: takeover.go
 // moves them.
 //
-// The package does not know what a secret is for, who may use it, or how it is
-// kept out of results. It protects against a stolen backup or disk, against
-// someone who reads the database, and against tools that read files, but not
-// against code that runs as the server's user.
+// The package knows neither the purpose and the users of a secret, nor how it is kept out of
+// results. It protects against a stolen backup or disk, against someone who reads the database,
+// and against tools that read files, but not against code that runs as the server's user.
 //
 // Begin with Vault.Get, then Vault.change.
 package vault
@@ -63,13 +61,14 @@ type Config struct {
 	// File names the file of a SQLite store in a way that changes when another takes its place; "" for other stores. nil: "".
 	File func() string
 
-	Keys *Keys // unwrapped data keys; nil: those of this Vault
+	Keys *Keys // unwrapped data keys; nil: this Vault has its own
 
 	// Needed reports whether the vault of another store needs the key-encryption key, so that a rotation
 	// leaves it. nil: none does.
 	Needed func(ctx context.Context, id string) (bool, error)
 
-	// Only are the secrets that are taken over from a file of versions before, nil: all; Except are those that are not.
+	// Only are the secrets to take over from a file of earlier versions, nil: all; Except are the secrets not to take
+	// over.
 	Only, Except []string
 	// Shared leaves a file of versions before as it is, for other stores.
 	Shared bool
@@ -113,9 +112,8 @@ func (v *Vault) with(ctx context.Context, create bool, use func(*store.Store) er
 	return errors.Join(use(s), done())
 }
 
-// Get returns the value of a secret, which the caller should clear after use.
-// If there is no such secret the error is ErrUnknown, and ErrLocked if this process
-// cannot get the key.
+// Get returns the value of a secret. The caller should clear it after use. If there is no such
+// secret the error is ErrUnknown, and ErrLocked if this process cannot get the key.
 func (v *Vault) Get(ctx context.Context, name string) (value []byte, err error) {
 	if err := v.takeOver(ctx); err != nil {
 		return nil, err

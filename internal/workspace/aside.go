@@ -38,9 +38,9 @@ type Command struct {
 // file, or a directory with the files in it. It is nil for a directory with too many.
 type guardedFiles map[string]map[string]root.Info
 
-// SetAside returns a report about the files that commands in the caller's workspace,
-// also those that still run, made under protected names since the last call; "" if there
-// are none.
+// SetAside returns a report about files that commands in the caller's workspace made under
+// protected names since the last call; "" if there are none. Commands that still run count,
+// too.
 //
 // Such files make other programs run code. A sandbox covers the files that exist when it is
 // opened, and no policy sees a file that a command makes without naming it. So SetAside renames

@@ -62,8 +62,8 @@ func (w *Workspace) change(
 // locking them, so the paths must be resolved again.
 var errRetry = errors.New("resolve the files again")
 
-// An attempt is one try to change some files. It may run again until it has
-// called plan, which is called once.
+// An attempt is one try to change some files. It calls plan once, and may run again before that
+// call.
 type attempt struct {
 	w        *Workspace
 	paths    []string
@@ -146,7 +146,7 @@ func (a *attempt) resolve(ctx context.Context) (keys []string, err error) {
 	return append(keys, a.linkKeys...), nil
 }
 
-// nested finds a name that lies below another one, which then cannot be a file.
+// nested finds a name below another one. Then the outer one cannot be a file.
 func nested(names []string) (inner, outer int, ok bool) {
 	if len(names) == 1 {
 		return 0, 0, false
@@ -161,9 +161,8 @@ func nested(names []string) (inner, outer int, ok bool) {
 	return 0, 0, false
 }
 
-// lockName returns the name by which all processes lock a file in this mount.
-// The lock key is in lower case, because on some disks names that differ in
-// case are the same file.
+// lockName returns the lock key of a file in this mount for all processes. The lock key is in
+// lower case, because on some disks names that differ in case are the same file.
 func (p location) lockName(name string) string {
 	if p.source != nil {
 		return "away:" + path.Join(p.mount.realPath, name)
@@ -247,7 +246,7 @@ func (a *attempt) record(ctx context.Context) history.Record {
 	return r
 }
 
-// maxServedFile is the maximum size of a file of a Source, which is held in memory.
+// maxServedFile is the maximum size of a file of a Source. Such files are held in memory.
 const maxServedFile = 64 << 20
 
 // A pendingFile is one file of a change.
@@ -256,7 +255,7 @@ type pendingFile struct {
 	given        string
 	file         *File
 	disk         *os.File // nil if the file does not exist on disk
-	links        []string // other hard links in the mount, which change together with it
+	links        []string // other hard links in the mount: they change together with the file
 	outsideLinks int      // hard links outside the mount
 	before       []byte   // content of a file of a Source; nil if it does not exist
 	after        []byte   // new content of a file of a Source
@@ -296,7 +295,8 @@ func (s *pendingFile) open(ctx context.Context, w *Workspace) error {
 	return nil
 }
 
-// findLinks finds the other hard links of a file, which change together with it.
+// findLinks finds the other hard links of a file in the mount: they change together with the
+// file.
 func (s *pendingFile) findLinks(ctx context.Context, w *Workspace) error {
 	names, _, err := w.linkNames(ctx, s.location, s.info)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	maxTrackers     = 4         // workspaces
 	maxUndone       = 5000      // files of one command
 	maxLeft         = 20        // names of files that cannot be restored
-	// racyAge is the age of a change at which the next one surely has another time.
+	// racyAge is the age of a change that ensures another time for the next change.
 	racyAge = 20 * time.Millisecond
 )
 
@@ -43,10 +43,10 @@ const (
 // It does not cover files that git ignores, large files, links, and files that the caller may
 // not change.
 //
-// A tracker has a copy of each file as it was at the last checkpoint, and learns from the
-// kernel which directories have changed. After the command, the old contents of the changed
-// files become an entry of the history, which [Workspace.Undo] reverts like a change by a tool.
-// Changes of other programs in the meantime count as the command's.
+// A tracker has a copy of each file as it was at the last checkpoint, and learns the changed
+// directories from the kernel. After the command, the old contents of the changed files become
+// an entry of the history. [Workspace.Undo] reverts it like a change by a tool. Changes of
+// other programs in the meantime count as the command's.
 func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func()) {
 	s, err := w.viewFor(ctx)
 	if err != nil {
@@ -111,7 +111,8 @@ func (w *Workspace) settle(ctx context.Context, m *mount) {
 	}
 }
 
-// noteChanged keeps the changes of tools from counting as those of running commands.
+// noteChanged records changes of tools, so that they do not count as changes of running
+// commands.
 func (w *Workspace) noteChanged(m *mount, names []string) {
 	t := w.tracker(m, false)
 	if t == nil || !t.isRunning() {
@@ -411,8 +412,8 @@ func (t *tracker) open() error {
 	return nil
 }
 
-// list reads directories, which are watched from then on. If there are more entries than
-// most, it fails.
+// list reads directories and watches them from then on. If there are more entries than most, it
+// fails.
 func (t *tracker) list(ctx context.Context, dir string, depth, most int) (all []tree.Dir, err error) {
 	var mu sync.Mutex
 	var failed error

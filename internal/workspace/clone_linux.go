@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// minCloned is the smallest file size at which sharing blocks pays.
+	// minCloned is the smallest file size for sharing blocks.
 	minCloned = 16 << 10
 	// cloneAlign is a multiple of the block size of common file systems.
 	cloneAlign = 4 << 10
 )
 
-// clone adds a file to the contents by sharing its blocks, which costs neither time nor space.
-// Only some file systems can, such as Btrfs and XFS. It returns the size of the file.
+// clone adds a file to the contents by sharing its blocks. This costs neither time nor space,
+// but only some file systems can do it, such as Btrfs and XFS. It returns the size of the file.
 func (t *tracker) clone(file *os.File, size int64) (n int64, ok bool) {
 	if t.noClones || size < minCloned {
 		return 0, false

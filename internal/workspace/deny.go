@@ -26,7 +26,7 @@ type nameRules struct {
 	deny, protect         patterns
 	locks                 commandLocks
 	denyList, protectList []string // as the operator wrote them
-	digest                string   // of what is denied
+	digest                string   // of the denied names
 }
 
 // SetNames changes Deny and Protect of the options. Calls that are running keep the

@@ -23,7 +23,7 @@ const settleTime = 50 * time.Millisecond
 // An inode identifies a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// A linkCache remembers which files of a mount have several hard links. Its facts about a file
+// A linkCache remembers the files of a mount with several hard links. Its facts about a file
 // are valid until the file's change time changes, because adding and removing a hard link
 // changes that time.
 type linkCache struct {
@@ -117,8 +117,8 @@ func (w *Workspace) linkNames(
 	return slices.Sorted(maps.Values(found.names)), uint64(len(found.names)) >= found.links, nil
 }
 
-// waitUntilSettled waits until the change of a file is settleTime ago. It does
-// not wait for a change time in the future, which proves nothing.
+// waitUntilSettled waits until the change of a file is settleTime ago. A change time in the
+// future proves nothing: then it does not wait.
 func waitUntilSettled(ctx context.Context, changed time.Time) error {
 	wait := settleTime - time.Since(changed)
 	if wait <= 0 || wait > settleTime {

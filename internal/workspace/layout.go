@@ -72,7 +72,7 @@ func notOnDisk() error {
 		Try("use the file tools")
 }
 
-// sandboxName returns the name of a root in a sandbox, which is unique.
+// sandboxName returns the unique name of a root in a sandbox.
 func (s *callerView) sandboxName(m *mount) string {
 	if !strings.HasPrefix(m.label, "/") && !filepath.IsAbs(m.label) {
 		return m.label

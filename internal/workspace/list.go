@@ -21,9 +21,8 @@ import (
 // maxListed is the maximum number of names that one call reads.
 const maxListed = 1_000_000
 
-// A subtree is the part of the tree that a call lists or searches: a directory
-// and everything below it, or one file. It combines the files on disk with
-// those of routes.
+// A subtree is the part of the tree that a call lists or searches: a directory and everything
+// below it, or one file. It combines the files on disk with the files of routes.
 type subtree struct {
 	w *Workspace
 	location

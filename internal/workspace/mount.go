@@ -96,7 +96,7 @@ func (w *Workspace) cacheMount(key mountKey, m *mount) error {
 	w.clock++
 	m.used = w.clock
 	if former := w.mounts[key]; former != nil {
-		go former.survey.close() // which waits for a survey that runs
+		go former.survey.close() // waits for a survey that runs
 	}
 	w.mounts[key] = m
 	if len(w.mounts) > maxMounts {

@@ -6,10 +6,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 )
 
-// This file has the names that file tools, sandboxes and the judge of commands
-// treat alike: files with secrets, and files that make other programs run code.
-// The syntax is that of .gitignore. A name with a directory begins with **/,
-// because a home directory may be anywhere in a workspace.
+// This file has the names that file tools, sandboxes and the judge of commands treat alike:
+// files with secrets, and files that make other programs run code. The syntax comes from
+// .gitignore. A name with a directory begins with **/, because a home directory may be anywhere
+// in a workspace.
 
 // DefaultDeny returns the default patterns of files that tools must not see:
 // files that usually hold secrets.
@@ -60,7 +60,7 @@ func startUpNames() []string {
 			"**/.config/ghostty/", ".wezterm.lua", "**/.config/wezterm/", "**/.config/starship.toml", "**/.config/nushell/",
 			".xonshrc", ".fzf.bash", ".fzf.zsh", ".oh-my-zsh/", ".mailcap",
 		},
-		[]string{ // programs that read settings which start others
+		[]string{ // programs whose settings start other programs
 			".gitconfig", "**/.config/git/", ".gitmodules", ".gitattributes", ".hgrc", "**/.hg/hgrc", ".curlrc",
 			".wgetrc",
 			".vimrc", ".gvimrc", ".exrc", ".nvimrc", "**/.config/nvim/", ".vim/", ".emacs", ".emacs.d/", ".gdbinit",

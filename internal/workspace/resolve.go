@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// An intent is the purpose for which a path is resolved.
+// An intent is the purpose of a path: reading, changing and so on.
 type intent int
 
 const (
@@ -434,7 +434,7 @@ func (k *walk) run() error {
 	return k.checkOverlaps()
 }
 
-// up goes to the parent directory, which may be in another mount.
+// up goes to the parent directory, perhaps in another mount.
 func (k *walk) up() error {
 	if k.name == "." {
 		slices.Reverse(k.steps)

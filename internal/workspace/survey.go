@@ -38,9 +38,9 @@ type survey struct {
 	locked []mountedFile
 }
 
-// A surveyCache remembers the result for each directory of a mount. A file cannot
-// appear, disappear or be replaced without a new change time of its directory. In a mount
-// with many directories the kernel's events name those that have changed.
+// A surveyCache remembers the result for each directory of a mount. A file cannot appear,
+// disappear or be replaced without a new change time of its directory. In a mount with many
+// directories the kernel's events name the changed ones.
 type surveyCache struct {
 	mu       sync.Mutex
 	overlaps string                   // the mounts that overlap; others have other results

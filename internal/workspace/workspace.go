@@ -1,11 +1,10 @@
-// Package workspace decides which files a caller can reach, and opens them.
+// Package workspace controls the access of callers to files, and opens the files.
 //
-// It knows which directories belong to a caller, which names the operator
-// denies, where links lead, and which files are not on disk. It does not know
-// how to open a name without following a link (package root does that), nor
-// what tools do with files. Every path that a model writes goes through
-// [Workspace.resolve]. The result is a location: a directory handle, and a name
-// relative to it that has no link in it.
+// It knows the directories of each caller, the names that the operator denies, the targets of
+// links, and the files that are not on disk. It does not know how to open a name without
+// following a link (package root does that), nor how tools use files. Every path that a model
+// writes goes through [Workspace.resolve]. The result is a location: a directory handle, and a
+// name relative to it that has no link in it.
 //
 // Begin with files.go for the view of tools, then resolve.go for the forms of a path and for
 // links, deny.go for hidden names, and hardlinks.go for files with several names.
@@ -29,8 +28,8 @@ import (
 // PerCaller selects whether callers with the same workspace share its files.
 type PerCaller string
 
-// The choices. With Agent or User, each agent or user has a subdirectory of the
-// workspace, which is created when it is first needed.
+// The choices. With Agent or User, each agent or user has a subdirectory of the workspace,
+// created at its first use.
 const (
 	None  PerCaller = "none"
 	Agent PerCaller = "agent"
@@ -55,7 +54,7 @@ type ExtraRoot struct {
 
 // Options configure a Workspace. Zero values are the strictest choice.
 type Options struct {
-	Data      string // the data directory, which no path reaches; it holds history, caches and state
+	Data      string // the data directory, with history, caches and state; no path of a caller reaches it
 	Home      string // the directory that ~ stands for; "" for none
 	PerCaller PerCaller
 	Roots     []ExtraRoot
@@ -141,7 +140,7 @@ func checkRoots(roots []ExtraRoot) error {
 	return nil
 }
 
-// Home returns the path of a caller's workspace, which need not exist, or "".
+// Home returns the path of a caller's workspace, or "". The workspace may not exist.
 func (w *Workspace) Home(c tool.Caller) string {
 	if !filepath.IsAbs(c.Workspace) {
 		return ""
@@ -156,7 +155,8 @@ func (w *Workspace) Home(c tool.Caller) string {
 	return dir
 }
 
-// Starting is called before each command of the running call, which may change any file of the caller's workspace.
+// Starting is called before each command of the running call. The command may change any file of the caller's
+// workspace.
 func (w *Workspace) Starting(ctx context.Context) error {
 	home := w.Home(tool.CallerFrom(ctx))
 	if home == "" {
@@ -169,7 +169,8 @@ func (w *Workspace) Starting(ctx context.Context) error {
 	return err
 }
 
-// StoreEnded makes the running call end after what ended commands have changed in the caller's workspace is stored.
+// StoreEnded makes the running call wait, before it ends, until the changes of ended commands in the caller's
+// workspace are stored.
 func (w *Workspace) StoreEnded(ctx context.Context) {
 	if home := w.Home(tool.CallerFrom(ctx)); home != "" {
 		w.o.Managed.Settle(ctx, home)

@@ -3,15 +3,15 @@
 // Operators add servers, in the settings or with commands. The offer of a server is kept in the
 // store, so that lists of tools never wait for a server and are the same while it is down. A
 // server is connected to when one of its tools is called, and a connection that is idle is
-// closed again. What an operator has accepted is what callers get: a tool whose description or
-// schema changes is held back until an operator agrees.
+// closed again. Callers get only accepted tools: a tool whose description or schema changes is
+// held back until an operator agrees.
 //
 // The calls take the server's pipeline as all others do: policy, approvals, limits, scrubbing and the audit log
 // see them. The package does not know how the programs of servers are isolated, nor the command line; upstream
 // speaks the protocol.
 //
-// Begin with [Bridge] and [Bridge.Reload]; call.go has the way of a call, pool.go the connections, offer.go what
-// is accepted, access.go who may use what.
+// Begin with [Bridge] and [Bridge.Reload]; call.go has the way of a call, pool.go the connections, offer.go the
+// accepted offers, access.go the rights of callers.
 package bridge
 
 import (
@@ -67,7 +67,7 @@ type Options struct {
 	Start func(ctx context.Context, p Program, output func([]byte), gone func(error)) (upstream.Process, error)
 	// Transport connects to the server, and to no private address but its own and its Hosts.
 	Transport func(s Server) (http.RoundTripper, error)
-	// Secret reads a secret of the vault, which is masked from then on.
+	// Secret reads a secret of the vault. It is masked from then on.
 	Secret func(name string) (string, error)
 	Vault  Vault // of the tokens of logins; nil: there are no logins
 	// Mask masks values, empty ones excepted, in everything that leaves the server. It may be nil.
@@ -614,7 +614,7 @@ func (b *Bridge) maskValues(name string, s Server, values map[string]string) {
 	}
 }
 
-// mirrored tells a connection which arguments go into headers too.
+// mirrored gives a connection the arguments that go into headers too.
 func (b *Bridge) mirrored(conn *upstream.Conn, known *served) *upstream.Conn {
 	if conn != nil && known != nil {
 		for _, o := range known.list.offered {

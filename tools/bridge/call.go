@@ -332,8 +332,8 @@ func (b *Bridge) scrubBlob(blob []byte) []byte {
 	return b.scrub(blob)
 }
 
-// LinkOf returns the URI of a server's resource for our callers. They never get the server's own URI, which
-// could name a file of theirs.
+// LinkOf returns the URI of a server's resource for our callers. They never get the server's own URI: it
+// could name a file on their machine.
 func LinkOf(server, uri string) string {
 	return Scheme + "://" + server + "/" + url.PathEscape(text.Clip(uri, maxDescription))
 }

@@ -436,7 +436,8 @@ func (l *codeListener) close() {
 	<-l.over
 }
 
-// documentURL returns the address of the document about this client, which is its id.
+// documentURL returns the address of the document about this client. The address is the
+// client's id.
 func documentURL(public string) string {
 	at, err := url.Parse(public)
 	if err != nil {

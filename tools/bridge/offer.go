@@ -196,7 +196,8 @@ func digests(all []Change) map[string]string {
 	return list
 }
 
-// seenOf identifies changes. An operator who saw others has not seen these.
+// seenOf returns an id of changes. An operator who reviewed other changes cannot accept these
+// with the id of those.
 func seenOf(all []Change) string { return digestOfJSON(digests(all))[:16] }
 
 // Differences returns the changes that wait for an operator, and the changes that one has refused.

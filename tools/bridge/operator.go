@@ -20,8 +20,8 @@ import (
 // A With passes a passive bridge on a host to use, and closes it.
 type With func(h *room.Host, use func(*Bridge) error) error
 
-// Room returns the verbs with which operators manage other MCP servers. Each call has a
-// bridge of its own: a bridge that stays open would go by the settings of its start.
+// Room returns the operators' verbs for other MCP servers. Each call has a bridge of its own: a
+// bridge that stays open would use the settings of its start.
 func Room(with With) *room.Room {
 	o := &operator{with: with}
 	return &room.Room{
@@ -559,8 +559,8 @@ func importServers(ctx context.Context, b *Bridge, a importArgs) (r tool.Result,
 	return room.Said(done, "%s", cmp.Or(lines, "There are no servers to import.")), nil
 }
 
-// addImport adds a server, and puts its secrets into the vault. Those of a server that is
-// there already stay.
+// addImport adds a server, and puts its secrets into the vault. The secrets of an existing
+// server stay.
 func (b *Bridge) addImport(ctx context.Context, one Import, replace bool) error {
 	if err := b.Add(ctx, one.Name, one.Server, room.By(ctx).Name, replace); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 )
 
 // This file has the questions of servers during a call. A question to the user goes to the
-// client of the call, which answers by making the call again; meanwhile the call of the server
-// is parked. Requests for our language model are answered here.
+// client of the call. The client answers by making the call again; meanwhile the call of the
+// server is parked. Requests for our language model are answered here.
 
 const (
 	maxAnswer    = 5 * time.Minute // for a person
@@ -31,7 +31,7 @@ const (
 	maxSampledIn = 64 << 10
 )
 
-// asking is a call during which a server may ask.
+// asking is a call with the questions of its server.
 type asking struct {
 	*upstream.Call
 	person bool

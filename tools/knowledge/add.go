@@ -185,8 +185,8 @@ func (g *Graph) Add(ctx context.Context, entities []graph.Entity, relations []gr
 	return added, nil
 }
 
-// maxComparing is the number of calls of Add at the same time that also search for duplicates by words, which waits
-// for the index. More of them compare names only.
+// maxComparing is the maximum number of concurrent calls of Add that also search for duplicates by words: the
+// search waits for the index. More calls compare names only.
 const maxComparing = 4
 
 // duplicates returns entities that new ones may be the same as. The new ones are stored already, so an error only

@@ -148,7 +148,7 @@ func invalidType(given string, suggested []string) error {
 		Try("use lower_snake_case, such as %s", strings.Join(suggested[:5], ", "))
 }
 
-// parse returns the properties as texts, and the time during which the report is valid.
+// parse returns the properties as texts, and the time span of the report.
 func (a commonArgs) parse(where string) (properties map[string]string, valid graph.Span, err error) {
 	if len(a.Properties) > graph.MaxProperties {
 		return nil, valid, tool.Errorf(tool.TooLarge, "%s has %d properties, the maximum is %d",

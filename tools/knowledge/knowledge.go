@@ -1,9 +1,9 @@
-// Package knowledge is the knowledge graph of agents: its tables, what can be done with it, and the tools for it.
+// Package knowledge is the knowledge graph of agents: its tables, the operations on it, and its tools.
 //
-// A caller sees its own entities and relations and those that all users of its agent share, and
-// changes only its own. Package graph below defines entities and relations, and merges and
-// walks them. Entities are found by words through an index that is filled from [Source]. Begin
-// with [New], then search.go and add.go; rows.go has the SQL.
+// A caller sees its own entities and relations and the entities and relations that all users of
+// its agent share, and changes only its own. Package graph below defines entities and
+// relations, and merges and walks them. Entities are found by words through an index that is
+// filled from [Source]. Begin with [New], then search.go and add.go; rows.go has the SQL.
 package knowledge
 
 import (

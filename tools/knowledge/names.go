@@ -16,8 +16,8 @@ type unknownName string
 
 func (n unknownName) Error() string { return "no entity has the slug of " + string(n) }
 
-// resolve finds the entity that a name means: the one with its slug, or the only one that has it as an alias. The
-// error about an unknown name has an [unknownName] as its cause, which suggest completes.
+// resolve finds the entity with a name: the entity with its slug, or the only one that has it as an alias. The
+// error about an unknown name has an [unknownName] as its cause; suggest completes it.
 func (r rows) resolve(o tool.Owner, name string) (e graph.Entity, err error) {
 	slug := graph.Slug(name)
 	named, err := r.byName(o, []string{slug})
@@ -76,7 +76,7 @@ const (
 
 type similarOptions struct {
 	strict  bool // only names that look like names of the same thing
-	byWords bool // search the index too, which may have to catch up first
+	byWords bool // search the index too; it may have to catch up first
 }
 
 // similar returns entities that a name may mean, other than the one with its slug: those with a similar name and,

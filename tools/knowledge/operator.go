@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-// Room returns the verbs with which operators see and correct the knowledge of agents.
+// Room returns the verbs for operators to see and correct the knowledge of agents.
 func Room() *room.Room {
 	o := new(operator)
 	return &room.Room{
@@ -56,7 +56,7 @@ type of struct {
 	User  string `json:"user,omitempty" jsonschema:"the user it works for; none: what all users of the agent share"`
 }
 
-// caller returns a context in which they call.
+// caller returns a context for calls in the name of the agent and user.
 func (w of) caller(ctx context.Context) context.Context {
 	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: w.Agent, User: w.User, Channel: "cli"}, Tool: "knowledge"})
 }

@@ -66,8 +66,8 @@ func (r rows) nearNames(o tool.Owner, words, missing []string) (map[string]float
 	return near, nil
 }
 
-// answer looks for relations that a query asks about, as in "who leads Heron". It returns the entities with the other
-// ends of these relations behind the entity that has them, and the relations by slug of that entity.
+// answer looks for relations that a query asks about, as in "who leads Heron". It returns the entities, each
+// followed by the other ends of the wanted relations, and these relations by slug of the entity.
 func (v visible) answer(
 	ctx context.Context, text string, list []graph.Entity,
 ) (all []graph.Entity, asked map[string][]graph.Relation, err error) {

@@ -226,8 +226,8 @@ func (c *change) mergeInto(target, from graph.Entity) (graph.Entity, error) {
 	return merged, c.setEntity(old, &merged)
 }
 
-// moveRelations makes the relations of one entity those of another. It merges relations that
-// the other has already, and removes relations between the two.
+// moveRelations moves the relations of one entity to another. It merges relations that both
+// have, and removes relations between the two.
 func (c *change) moveRelations(from, to string) (moved, merged int, err error) {
 	relations, err := c.relationsOf(from)
 	if err != nil {

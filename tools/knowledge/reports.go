@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-// A Document is a text of an owner from which entities and relations were read.
+// A Document is a text of an owner. Entities and relations were read from it.
 type Document struct {
 	Owner tool.Owner
 	ID    string
@@ -119,7 +119,7 @@ func reportsAbout[T any](r rows, o tool.Owner, s subject) ([]T, error) {
 type reporting struct {
 	*change
 	document Document
-	reported map[subject]bool  // subjects of the reports before, and of those now, which are true
+	reported map[subject]bool  // subjects of earlier reports; true for the subjects of present reports
 	former   map[string]string // the descriptions before, by slug
 }
 

@@ -36,7 +36,7 @@ func (r rows) listEntities(where string, args ...any) ([]graph.Entity, error) {
 // maxInList is the length of a list of values in one statement.
 const maxInList = 256
 
-// entitiesIn lists the entities for which a condition holds. %s in the condition stands for the list of values.
+// entitiesIn lists the entities that meet a condition. %s in the condition stands for the list of values.
 func (r rows) entitiesIn(where string, o tool.Owner, values []string) (list []graph.Entity, err error) {
 	for chunk := range slices.Chunk(values, maxInList) {
 		args := []any{o.Agent, o.User}
@@ -145,8 +145,8 @@ func (r rows) relationsAt(
 }
 
 // relationsStatement selects the relations of each entity and direction in a separate part, because only then does an
-// index end the search after a few rows, however many relations an entity has. The limit is part of the text:
-// SQLite plans a statement again whenever a limit that is a parameter changes, which takes longer than the search.
+// index end the search after a few rows, however many relations an entity has. The limit is part of the text: SQLite
+// plans a statement again whenever a limit that is a parameter changes, and this takes longer than the search.
 func relationsStatement(params []string, limit int) string {
 	var parts []string
 	for _, param := range params {

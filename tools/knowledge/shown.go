@@ -49,7 +49,7 @@ func (d *drawing) relations(list []graph.Relation, ends map[string]graph.Entity)
 	}
 }
 
-// view returns the view of a search for the page of an app: the hits, and what is related to them.
+// view returns the view of a search for the page of an app: the hits, and the related entities.
 func (f Found) view(q Query) view.Graph {
 	d := newDrawing(q)
 	for _, h := range f.Hits {

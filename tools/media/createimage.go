@@ -62,8 +62,7 @@ func (createImage) Spec() tool.Spec {
 	}
 }
 
-// kind returns the kind of an image, which follows from the other arguments if it is not
-// given.
+// kind returns the kind of an image. If it is not given it follows from the other arguments.
 func (a createImageArgs) kind() (string, error) {
 	kind := a.Kind
 	switch {
@@ -231,7 +230,7 @@ func (t createImage) makeChart(ctx context.Context, a createImageArgs) (tool.Res
 		return tool.Result{}, err
 	}
 	result := saved.Result(ctx, kindChart)
-	if a.Format == "svg" { // which few clients show
+	if a.Format == "svg" { // few clients show SVG
 		result = result.Add(tool.Part{Data: image, MIME: "image/png"})
 	}
 	if note != "" {
@@ -246,7 +245,7 @@ func (t createImage) makeChart(ctx context.Context, a createImageArgs) (tool.Res
 // maxData is the size of the data of a chart, in bytes.
 const maxData = 4 << 20
 
-// chartData returns the data of a chart, which may be in a file.
+// chartData returns the data of a chart, perhaps from a file.
 func (t createImage) chartData(ctx context.Context, given json.RawMessage) (string, error) {
 	var data string
 	if json.Unmarshal(given, &data) != nil {

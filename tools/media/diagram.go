@@ -20,8 +20,8 @@ const (
 	maxValue   = 200_000 // characters of a value of a script
 )
 
-// isDot recognizes the language of Graphviz. All else is Mermaid, which begins a graph without
-// a brace.
+// isDot recognizes the language of Graphviz. All else is Mermaid: it begins a graph without a
+// brace.
 var isDot = text.Pattern(`(?i)^(\s|//[^\n]*\n|#[^\n]*\n|/\*[^*]*\*/)*` +
 	`(strict\s+)?(di)?graph(\s+("[^"\n]*"|\w+))?\s*\{`)
 

@@ -207,8 +207,8 @@ func parseClock(given string) (time.Duration, error) {
 // seconds returns a time as ffmpeg reads it.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// speechTrack writes the sound of a file as WAV, 16 kHz with one channel, which all
-// transcribers read. The caller removes the file.
+// speechTrack writes the sound of a file as WAV, 16 kHz with one channel: all transcribers read
+// it. The caller removes the file.
 func (s studio) speechTrack(ctx context.Context, src *source) (*os.File, error) {
 	if err := s.needs("ffmpeg", "ffmpeg"); err != nil {
 		return nil, err

@@ -112,9 +112,9 @@ func (s studio) ask(ctx context.Context, model, prompt string, files ...wire.Fil
 	return line + "]\n" + s.Marks.Quote("the answer of "+by.Model, answer), nil
 }
 
-// filled returns a command line of the operator with its placeholders replaced, and the
-// files in it, which the program must be able to read. A word that consists of a
-// placeholder without a value is left out, with the option before it.
+// filled returns a command line of the operator with its placeholders replaced, and the files
+// in it: the program must be able to read them. A word that consists of a placeholder without a
+// value is left out, with the option before it.
 func filled(argv []string, values map[string]string) (words, files []string) {
 	for _, word := range argv {
 		whole := strings.HasPrefix(word, "{") && strings.HasSuffix(word, "}")

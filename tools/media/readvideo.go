@@ -247,7 +247,7 @@ func (t readVideo) draw(ctx context.Context, src *source, argv []string) (tool.P
 	return tool.Part{Data: p.Data, MIME: p.MIME}, err
 }
 
-// scenes returns the times at which the picture changes.
+// scenes returns the times of cuts in the video.
 func (t readVideo) scenes(ctx context.Context, src *source) (times []time.Duration, err error) {
 	var out bytes.Buffer
 	argv := append(ffmpeg(src.local), "-map", "0:V:0", "-vf",

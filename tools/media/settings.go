@@ -32,7 +32,7 @@ func (m Settings) Check(add config.Add) {
 	}
 }
 
-// Options returns the providers of media of the settings, and the order in which they are asked. None has its key yet.
+// Options returns the providers of media in the settings, and their order. None has its key yet.
 func (m Settings) Options() (o provider.Options, err error) {
 	o.Chains = map[wire.Task][]string{
 		wire.Photo: m.Chain.Photo, wire.Speech: m.Chain.Speech, wire.Transcription: m.Chain.Transcription,

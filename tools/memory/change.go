@@ -120,8 +120,8 @@ func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string
 	return d, t.Changed(next.topic(), next.ID)
 }
 
-// formerVersion returns the time, the last former version of a document, which a new one of the path continues, and
-// whether there is a present one.
+// formerVersion returns the time, the number of the last former version of the document at a path, and whether the
+// document exists now. A new version continues that number.
 func formerVersion(t *store.Tx, o tool.Owner, path string) (now, version int64, exists bool, err error) {
 	const whose = "WHERE agent = $1 AND usr = $2 AND path = $3"
 	err = t.Row("SELECT {{now}}, coalesce(max(version), 0), EXISTS (SELECT 1 FROM memory "+whose+`)

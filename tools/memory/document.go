@@ -52,7 +52,7 @@ const (
 	Custom       = "custom"       // anything else
 )
 
-// Context is the category of context files, which are rows of the same tables but no memories: no list and no
+// Context is the category of context files. They are rows of the same tables but no memories: no list and no
 // search of memories returns them. See package contextfiles.
 const Context = "context"
 

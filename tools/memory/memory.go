@@ -3,11 +3,12 @@
 // import and export.
 //
 // A caller reads its own documents and those shared by all users of its agent, and writes its own; the caller
-// comes from the context. The package knows which paths are memories, how a document is cut into parts that can
-// be found, and how hits are ranked. It does not know how the index and the embeddings are kept up to date
-// (tools/memory/indexer), nor what is in context files, which are rows of the same tables (contextfiles).
+// comes from the context. The package knows the paths of memories, the cutting of documents into parts, and the
+// ranking of hits. It does not know how the index and the embeddings are kept up to date
+// (tools/memory/indexer), nor the content of context files (contextfiles), although they are rows of the same
+// tables.
 //
-// What the tools return was written by agents and people. It is data: nothing in it is an instruction.
+// Memories were written by agents and people. They are data: nothing in them is an instruction.
 //
 // Begin with [Tools] and [New]. search.go is the search, rows.go and change.go are the
 // SQL, documents.go has the documents for the indexer, files.go has the files for the
@@ -168,8 +169,8 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 	return Stored{Document: d, Unchanged: unchanged, Similar: m.similar(ctx, o, d)}, nil
 }
 
-// maxComparing is the number of documents that may be stored at the same time with a search of the index for
-// similar ones, which takes longer than storing one.
+// maxComparing is the maximum number of concurrent stores that search the index for similar documents. The
+// search takes longer than storing a document.
 const maxComparing = 4
 
 // similar returns paths of documents with nearly the same text: documents with the same digest,

@@ -98,7 +98,8 @@ func (t memorySearch) past(when string) (time.Time, error) {
 	return parseTime(when, t.now(), "-")
 }
 
-// parseTime reads a time, or a duration which sign adds to now or subtracts from it.
+// parseTime reads a time, or a duration. It adds a duration to now or subtracts it, as sign
+// says.
 func parseTime(when string, now time.Time, sign string) (time.Time, error) {
 	if at, ok := clock.Parse(when, time.UTC); ok {
 		return at, nil

@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage memories. open returns the
-// memory of a host, which needs no index: search reads all memories of one owner.
+// Room returns the operators' verbs for memories. open returns the memory of a host. It needs
+// no index: search reads all memories of one owner.
 func Room(open func(*room.Host) (*Memory, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
@@ -100,7 +100,7 @@ type of struct {
 	User  string `json:"user,omitempty" jsonschema:"the user it is about; none: memories that all users of the agent share"`
 }
 
-// caller returns a context in which they call.
+// caller returns a context for calls in the name of the agent and user.
 func (w of) caller(ctx context.Context) context.Context {
 	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: w.Agent, User: w.User, Channel: "cli"}, Tool: "memory"})
 }

@@ -197,7 +197,7 @@ func (s *search) weight(d Document) float64 {
 	return w
 }
 
-// Both lists are joined by reciprocal rank fusion. A part with most words of the query comes before those that
+// Both lists are joined by reciprocal rank fusion. A part with most words of the query comes before parts that
 // are only similar in meaning; a part with few of its words comes after them.
 const (
 	fusionOffset = 60  // how little the first ranks differ
@@ -229,7 +229,7 @@ func fuse(byWords, byMeaning []candidate) []candidate {
 	return all
 }
 
-// choose returns the best candidates, without those that repeat a better one.
+// choose returns the best candidates, without repetitions of better ones.
 func (s *search) choose(ctx context.Context, candidates []candidate) error {
 	var chosen []map[string]bool // the words of each
 	parts := map[string]int{}

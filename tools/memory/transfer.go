@@ -56,7 +56,7 @@ func (m *Memory) List(ctx context.Context) ([]Listed, error) {
 }
 
 // Purge removes the caller's own documents that were last written in a session, or all if session is "", and their
-// former versions. Unlike those that were forgotten they cannot be restored.
+// former versions. Unlike forgotten documents they cannot be restored.
 func (m *Memory) Purge(ctx context.Context, session string) (int, error) {
 	o, _, err := caller(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func (m *Memory) Purge(ctx context.Context, session string) (int, error) {
 	return m.o.Rows.Purge(ctx, o, session)
 }
 
-// Export writes all documents of the caller's own as files. Front matter has what is not in the text: [Memory.Import]
-// makes the same documents of them.
+// Export writes all documents of the caller as files. Front matter has the fields that are not in the text:
+// [Memory.Import] makes the same documents of the files.
 func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 	o, _, err := caller(ctx)
 	if err != nil {
@@ -106,9 +106,9 @@ func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 	return n, nil
 }
 
-// Import makes documents of the caller's own of all Markdown files in a directory, and of files that can be converted
-// to Markdown, such as PDF. A document that exists with another
-// text becomes a former version; what cannot be a memory is skipped and reported. Links are not followed.
+// Import makes documents of the caller from all Markdown files in a directory, and from files that can be converted
+// to Markdown, such as PDF. If a document exists with another text, that text becomes a former version. Files that
+// cannot be a memory are skipped and reported. Links are not followed.
 func (m *Memory) Import(ctx context.Context, dir fs.FS) (r Report, err error) {
 	o, by, err := caller(ctx)
 	if err != nil {

@@ -38,7 +38,7 @@ type directory interface {
 	files(ctx context.Context, slug string) (list []skill.File, more bool, err error)
 }
 
-// directories returns the directories in which the caller's skills may be, in order of precedence.
+// directories returns the possible directories of the caller's skills, in order of precedence.
 func (l *Library) directories(ctx context.Context) (list []directory) {
 	if l.o.Files != nil && tool.CallerFrom(ctx).Workspace != "" {
 		for _, dir := range []string{"skills", ".agents/skills"} {
@@ -134,7 +134,8 @@ func (d workspaceDir) files(ctx context.Context, slug string) (list []skill.File
 	return list, l.More > 0, nil
 }
 
-// diskDir is a directory of the operator. The directory and those of its skills may be links; files in a skill may not.
+// diskDir is a directory of the operator. It and the directories of its skills may be links; files in a skill may
+// not.
 type diskDir struct{ dir Dir }
 
 func (d diskDir) label() string {

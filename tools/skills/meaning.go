@@ -21,7 +21,7 @@ const (
 	maxByMeaning = 5                      // skills that are found by meaning alone
 	// of the way from unrelated texts to the same meaning, that a match is nearer
 	minMargin     = 0.1
-	minStatistics = 8    // skills from which the median tells which cosine unrelated texts have
+	minStatistics = 8    // number of skills for a meaningful median of the cosines of unrelated texts
 	fusionOffset  = 60.0 // how little the first ranks differ
 )
 

@@ -10,8 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage published skills. open returns
-// the library of a host.
+// Room returns the operators' verbs for published skills. open returns the library of a host.
 func Room(open func(*room.Host) (*Library, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{

@@ -45,7 +45,7 @@ func (t publishSkill) Do(ctx context.Context, a publishSkillArgs) (tool.Result, 
 // Published is the result of [Library.Publish].
 type Published struct {
 	Name      string
-	Title     string // the name in its SKILL.md, which may differ
+	Title     string // the name in its SKILL.md; it may differ
 	Version   int64
 	Files     int
 	Bytes     int64
@@ -102,7 +102,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p Publi
 	return p, err
 }
 
-// publisher returns the owner of what the caller publishes.
+// publisher returns the owner for skills that the caller publishes.
 func publisher(ctx context.Context) (tool.Owner, error) {
 	o, err := tool.OwnerFrom(ctx)
 	if err == nil && o.User == "" {
@@ -206,7 +206,8 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 	return files, leftOut, nil
 }
 
-// selectFiles returns the files of a skill and what is left out of it, and refuses what a skill cannot have.
+// selectFiles returns the names of a skill's files and of the files left out, and refuses files that a skill
+// cannot have.
 func selectFiles(entries []workspace.Entry) (names, leftOut []string, err error) {
 	for _, e := range entries {
 		switch {
@@ -230,7 +231,7 @@ func selectFiles(entries []workspace.Entry) (names, leftOut []string, err error)
 	return names, leftOut, nil
 }
 
-// Share copies the latest version of a user's skill to those that all users of the agent see, and returns the shared
+// Share copies the latest version of a user's skill to the skills of all users of the agent, and returns the shared
 // version. It is for operators.
 func (l *Library) Share(ctx context.Context, o tool.Owner, slug string) (Version, error) {
 	v, err := l.rows.find(ctx, o, slug, 0)

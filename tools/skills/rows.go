@@ -13,7 +13,7 @@ import (
 // Topic is the topic of published skills in the change feed. The keys are ids of skills.
 const Topic = "skills"
 
-// Limits of what one owner can publish.
+// Limits of the skills that one owner publishes.
 const (
 	maxSkills     = 2000
 	maxSkillBytes = 512 << 20
@@ -251,8 +251,8 @@ func readStamp(t *store.Tx, o tool.Owner) (stamp string, err error) {
 	return stamp + others, err
 }
 
-// list returns the skills that an owner sees, and the stamp: the latest versions of those of the owner and of shared
-// ones, by name, then those of others.
+// list returns the skills that an owner sees, and the stamp: the latest versions of the owner's and of shared
+// skills, by name, then other skills.
 func (r rows) list(ctx context.Context, o tool.Owner) (list []Version, stamp string, err error) {
 	if r.unused() {
 		return nil, "", nil

@@ -25,7 +25,7 @@ const (
 	maxOthers           = 100 // skills that did not match, returned if nothing matches well
 	maxDescribed        = 30  // of these, with a description
 	maxOtherDescription = 120 // bytes
-	wellCovered         = 0.7 // weight of a query's words that a hit has which matches well
+	wellCovered         = 0.7 // share of a query's word weight in a hit that matches well
 )
 
 func (skillSearch) Spec() tool.Spec {

@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
-// Settings are the directories of skills, in addition to those of the workspace and
-// published ones.
+// Settings are the directories of skills, in addition to the workspace's directories and to
+// published skills.
 type Settings struct {
 	Dirs []string `yaml:"dirs" form:"path"`
 }
 
-// Find returns the directories of skills that exist: the directories of the settings, or else the one that
-// agents on this machine share. Each has the name under which the file tools see it.
+// Find returns the existing directories of skills: the directories of the settings, or else the shared
+// directory of agents on this machine. Each has its name for file tools.
 func (s Settings) Find(home string) []Dir {
 	paths := s.Dirs
 	if paths == nil && home != "" {

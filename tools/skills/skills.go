@@ -1,7 +1,7 @@
-// Package skills finds, uses, copies and publishes skills: directories with a file SKILL.md,
-// which has instructions for a kind of task, and the files that these need. It has the skills
-// in directories and the published ones, which are rows of the store. It selects the skills
-// that a caller sees, and resolves a name that several skills have.
+// Package skills finds, uses, copies and publishes skills: directories with a file SKILL.md of
+// instructions for a kind of task, and the files that these need. Skills are in directories or,
+// if they are published, rows of the store. It selects the skills that a caller sees, and
+// resolves a name that several skills have.
 //
 // Skills in directories are read again on each call. Skills of the workspace are read through
 // the caller's own files, so that files denied there are denied here. Versions of published

@@ -17,8 +17,8 @@ import (
 // A viewer has the facts that determine the skills of a caller.
 type viewer struct{ principal, workspace string }
 
-// Visible are the patterns of the skills that agents see, by agent: names in which * stands for
-// any characters. An agent without patterns sees all skills. A pattern with ! before it hides
+// Visible are the patterns of the skills that agents see, by agent: names with * for any
+// characters. An agent without patterns sees all skills. A pattern with ! before it hides
 // skills.
 type Visible map[string][]string
 

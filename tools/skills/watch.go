@@ -60,8 +60,8 @@ type watcher struct {
 	touched map[string]bool // directories of skills with a changed file, since the last scan
 }
 
-// concerns reports whether a path is in one of the directories, or above one, which may not exist yet. It notes the
-// skill whose file it is.
+// concerns reports whether a path is in one of the directories, or above one. The directory may not exist yet. It
+// notes the skill whose file it is.
 func (w *watcher) concerns(path string) bool {
 	return slices.ContainsFunc(w.dirs, func(dir string) bool {
 		below, err := filepath.Rel(dir, path)

@@ -99,7 +99,8 @@ func (b *book) resolve(dir, href string) string {
 	return pack.Join(dir, href)
 }
 
-// isProtected reports whether chapters are encrypted. Fonts often are, which does not matter.
+// isProtected reports whether chapters are encrypted. Encrypted fonts do not count: they are
+// common.
 func (b *book) isProtected() bool {
 	if !b.p.Has("META-INF/encryption.xml") {
 		return false

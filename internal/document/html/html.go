@@ -1,5 +1,5 @@
-// Package html reads HTML files and the chapters of books. It adds to package page, which
-// converts HTML, only the shape of a document. Begin with Read.
+// Package html reads HTML files and the chapters of books. Package page converts the HTML; this
+// package adds only the shape of a document. Begin with Read.
 package html
 
 import (

@@ -15,7 +15,7 @@ type Writer struct {
 
 	b     strings.Builder
 	last  kind
-	items []int // columns at which the text of the open list items begins
+	items []int // columns of the text of the open list items
 }
 
 type kind byte

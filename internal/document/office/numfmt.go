@@ -36,8 +36,8 @@ type token struct {
 	text string
 }
 
-// builtins are the codes of formats that workbooks name by number only. Short dates, which
-// Excel shows in the order of the country, are ISO dates.
+// builtins are the codes of formats that workbooks name by number only. Short dates are ISO
+// dates; Excel shows them in the order of the country.
 var builtins = map[int]string{
 	1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 48: "##0.0E+0",
 	37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00",
@@ -277,7 +277,7 @@ func (s *section) bracket(text string, add func(kind byte, text string)) {
 	}
 }
 
-// finish decides which m are minutes: those after hours or before seconds.
+// finish marks each m that means minutes: an m after hours or before seconds.
 func (s *section) finish() *section {
 	last := byte(0)
 	for i := range s.tokens {
@@ -452,8 +452,8 @@ func grouped(digits string) string {
 	return b.String()
 }
 
-// dateOf returns the date that a number is. The days before March 1900 are one off, as in
-// Excel, which knows a 29th of February in that year.
+// dateOf returns the date of a number. The days before March 1900 are one off, as in Excel: it
+// has a 29th of February in that year.
 func dateOf(value float64, is1904 bool) (time.Time, bool) {
 	if value < 0 || value > 2_958_466 {
 		return time.Time{}, false

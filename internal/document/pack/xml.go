@@ -74,9 +74,9 @@ func (p *Package) Tree(name string) (*Node, error) {
 	return root, err
 }
 
-// Stream passes the elements of an XML part to each, one after the other and without
-// keeping them. An element for which within returns true is not passed on as a whole, but
-// its children are; within gets it with its attributes only.
+// Stream passes the elements of an XML part to each, one after the other and without keeping
+// them. If within returns true for an element, Stream passes on its children instead of the
+// whole element; within gets the element with its attributes only.
 func (p *Package) Stream(name string, within func(*Node) bool, each func(*Node) error) error {
 	r, err := p.open(name)
 	if err != nil {

@@ -60,7 +60,7 @@ type pdfium struct {
 	out      []byte
 }
 
-// Prepare fills dir with PDFium in machine code, which takes seconds.
+// Prepare fills dir with PDFium in machine code. It takes seconds.
 func Prepare(ctx context.Context, dir string) error {
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
@@ -798,7 +798,7 @@ func (p *pdfium) content(ctx context.Context, wanted picture) (out []byte, err e
 	return out, errors.Join(err, p.failure(ctx))
 }
 
-// draw returns a page as PNG, or as PGM if it is grey, which is faster.
+// draw returns a page as PNG, or, in grey, as PGM: PGM is faster.
 func (p *pdfium) draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error) {
 	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(number-1))
 	if handle == 0 {

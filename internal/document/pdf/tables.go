@@ -30,8 +30,7 @@ type gridCell struct {
 // words, unless a line is justified.
 const softGap = 0.45
 
-// maxSoftCell is the largest mean length of cells, in characters, at which narrow gaps divide
-// them.
+// maxSoftCell is the largest mean length of cells, in characters, that narrow gaps divide.
 const maxSoftCell = 20
 
 // soft returns a line with segments that are divided at narrow gaps, too.

@@ -1,10 +1,11 @@
-// Package credential adds the operator's credentials to requests: each one only to
-// requests to the hosts that it is for.
+// Package credential adds the operator's credentials to requests: each one only to requests to
+// its hosts.
 //
-// It knows the names of credentials, their hosts, paths and methods, and which callers may use
-// them. The model knows only the names. A secret is fetched when a request needs it, and the
-// scrubber learns it before it is sent. It is added to each request again, so that a redirect
-// does not send it to another host. This package does not know the storage of secrets.
+// It knows the names of credentials, their hosts, paths and methods, and the callers with the
+// right to use them. The model knows only the names. A secret is fetched when a request needs
+// it, and the scrubber learns it before it is sent. It is added to each request again, so that
+// a redirect does not send it to another host. This package does not know the storage of
+// secrets.
 //
 // Begin with [Wallet.Find].
 package credential
@@ -62,8 +63,8 @@ type credential struct {
 	places []place
 }
 
-// A place is a host that may get a credential, and the path above which it may not; "" is every
-// path.
+// A place is a host that may get a credential, and the directory of the permitted paths; ""
+// permits every path.
 type place struct {
 	hosts egress.Hosts
 	path  string

@@ -64,9 +64,9 @@ func Dialer(t testing.TB, hosts map[string]*httptest.Server) *egress.Dialer {
 	return New(t, hosts).dialer(t)
 }
 
-// Proxy returns a real proxy into this internet, which serves nothing yet. It calls note
-// with the host and port of each request that the rules allow, and refused with the reason
-// of each refused one. Both may be nil. See [egress.ProxyOptions].OnRefused.
+// Proxy returns a real proxy into this internet. It serves nothing yet. It calls note with the
+// host and port of each request that the rules allow, and refused with the reason of each
+// refused one. Both may be nil. See [egress.ProxyOptions].OnRefused.
 func (n *Net) Proxy(t testing.TB, note func(to string), refused func(to string, err error)) *egress.Proxy {
 	t.Helper()
 	o := egress.ProxyOptions{Dialer: n.dialer(t)}

@@ -23,7 +23,7 @@ type Clock struct {
 	file  string // has the time for SQLite; "" for PostgreSQL
 }
 
-// NewClock returns a clock for a store, which is at dsn.
+// NewClock returns a clock for the store at dsn.
 func NewClock(t testing.TB, s *store.Store, dsn string) *Clock {
 	t.Helper()
 	if !strings.HasPrefix(dsn, "postgres") {

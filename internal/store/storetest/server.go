@@ -24,8 +24,8 @@ type Server struct {
 	settings []string
 }
 
-// Postgres starts a server until the end of the test, which may stop it and
-// start it again. Settings, such as fsync=on, replace the usual ones. Tests that need only a database should use [Database].
+// Postgres starts a server until the end of the test. The test may stop it and start it again. Settings, such as
+// fsync=on, replace the usual ones. Tests that need only a database should use [Database].
 func Postgres(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	installed(t)
@@ -124,7 +124,7 @@ func (s *Server) DSN(database string) string {
 	return "postgres://postgres@/" + database + "?host=" + url.QueryEscape(s.dir)
 }
 
-// Start starts the server, which was stopped.
+// Start starts the stopped server.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {
@@ -172,7 +172,7 @@ func (s *Server) run(program string, args ...string) error {
 	return nil
 }
 
-// line is a command line of one of PostgreSQL's programs, which refuse to be root.
+// line returns a command line of one of PostgreSQL's programs. They refuse to be root.
 func (s *Server) line(program string, args ...string) []string {
 	bin, _ := programs()
 	return s.asPostgres(filepath.Join(bin, program), args...)

@@ -25,10 +25,10 @@ const (
 	maxMatches = 1000     // of a pattern
 )
 
-// Disposable reports whether git ignores what is at an absolute path and tracks nothing in it,
-// so that removing it loses only what can be made again. The path may be a pattern; then it
-// reports whether that is so for every match. It returns false if it cannot find out, and for a
-// repository within a repository.
+// Disposable reports whether git ignores the file or directory at an absolute path and tracks
+// nothing in it, so that it can be made again after a removal. The path may be a pattern; then
+// Disposable reports whether every match is disposable. It returns false if it cannot find out,
+// and for a repository within a repository.
 func Disposable(name string) bool {
 	names := []string{filepath.Clean(name)}
 	if strings.ContainsAny(name, "*?[") {
@@ -219,8 +219,8 @@ func IsCommonDirOfWorktree(file string) bool {
 		strings.TrimSpace(string(read(file, ignore.MaxText))) == "../.."
 }
 
-// Remote returns the address of the remote that the repository which holds dir works
-// with (upstream before origin before any other), and its branch; "" for none.
+// Remote returns the address of the remote of the repository around dir (upstream before origin
+// before any other), and its branch; "" for none.
 func Remote(dir string) (address, branch string) {
 	repo, _ := repository(dir)
 	if repo == "" {

@@ -59,7 +59,7 @@ func from(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// ReadObjects notes which objects a directory of objects has.
+// ReadObjects lists the objects in a directory of objects.
 func ReadObjects(dir string) *Objects {
 	o := &Objects{dir: dir, packs: map[string]root.Info{}, loose: map[string]bool{}}
 	packs, _ := filepath.Glob(filepath.Join(dir, "pack", "*.idx"))

@@ -30,7 +30,7 @@ type Change struct {
 	files     []FileRecord
 	copyCount int
 	roots     map[string]*root.Root
-	dirs      map[string]*root.Root // directories of steps, which end closes
+	dirs      map[string]*root.Root // directories of steps, closed by end
 	prepared  bool                  // the journal has the prepared entry
 }
 
@@ -107,8 +107,8 @@ func (c *Change) checkRevertible() error {
 	return nil
 }
 
-// commit makes the change. It returns a function for the rest of the work, which is
-// done after the locks are released and which cannot fail the change.
+// commit makes the change. It returns a function for the rest of the work. It runs after the
+// locks are released, and its failure does not undo the change.
 func (c *Change) commit(ctx context.Context, r Record) (finished func() error, err error) {
 	if err := c.journal.write(entry{Prepared: c.steps}); err != nil {
 		return nil, err

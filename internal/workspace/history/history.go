@@ -12,7 +12,7 @@
 //	locks/          locks of files, for goroutines and processes
 //	published       how far the changes were published, if the history is shared
 //
-// Begin with [Store.Lock] and [Store.Begin], which returns a [Change]. change.go has its life
+// Begin with [Store.Lock] and [Store.Begin]; Begin returns a [Change]. change.go has its life
 // cycle, step.go the steps for each name, and recover.go the recovery. shared.go has the history
 // of several servers on one store.
 package history
@@ -73,7 +73,7 @@ func (l Limits) withDefaults() Limits {
 var (
 	// ErrChanged means that another program has changed the file.
 	ErrChanged = errors.New("the file was changed by another program")
-	// ErrTooLarge means that one of several files is too large to be copied, which is
+	// ErrTooLarge means that one of several files is too large to be copied. The copy is
 	// necessary on a file system that cannot exchange names.
 	ErrTooLarge = errors.New("too large to be changed together with other files")
 	// ErrDamaged means that a copy has changed since it was kept.

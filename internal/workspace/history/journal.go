@@ -51,8 +51,7 @@ func (s *Store) newJournal(shards []int) (*journal, error) {
 	return nil, errors.New("no name for a pending change is free")
 }
 
-// create creates the file. ok is false if another process, which recovers, has locked
-// it first.
+// create creates the file. ok is false if a recovering process has locked it first.
 func (j *journal) create() (ok bool, err error) {
 	j.file, err = os.OpenFile(j.path(), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -118,7 +117,7 @@ func readPlan(file *os.File) (plan, error) {
 		}
 		var e entry
 		if json.Unmarshal(line, &e) != nil {
-			continue // an incomplete line, after which nothing was done
+			continue // an incomplete line: nothing was done after it
 		}
 		p.add(e)
 	}

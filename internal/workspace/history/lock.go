@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// shardCount is the number of locks, which all files share.
+// shardCount is the number of locks. All files share them.
 const shardCount = 256
 
 // A Lock is a lock of some files. It excludes other goroutines and other processes that

@@ -55,7 +55,7 @@ type Content struct {
 	Kept   bool        `json:"kept,omitempty"` // there is a copy
 }
 
-// Text is a file name. It may contain any bytes, which its JSON form preserves.
+// Text is a file name. It may contain any bytes, and its JSON form preserves them.
 type Text string
 
 type rawText struct {
@@ -126,8 +126,8 @@ func (s *Store) appendRecord(r Record) (*os.File, error) {
 	return book, nil
 }
 
-// Add adds a change that was made by other means. It keeps the old contents of the files,
-// which it reads from olds; nil for a file that did not exist.
+// Add adds a change that was made by other means. It reads the old contents of the files from
+// olds and keeps them; nil stands for a file that did not exist.
 func (s *Store) Add(ctx context.Context, r Record, olds []io.Reader) error {
 	if err := s.prepare(); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (s *Store) State(ctx context.Context, since time.Time) (state State) {
 		state.size, state.modified = info.Size(), info.ModTime()
 	}
 	if s.shared != nil {
-		// Without the store the history is that of the catalogue.
+		// Without the store the catalogue is the history.
 		_ = s.shared.store.Row(ctx, `SELECT count(*), coalesce(max(id), '') FROM file_change WHERE at >= $1`,
 			[]any{store.Millis(since)}, &state.shared, &state.latest)
 	}
@@ -249,7 +249,7 @@ func (s *Store) recorded(ctx context.Context, id string) (found LoggedChange, ok
 	return found, ok, err
 }
 
-// Find returns the record of a change, or of all changes of a call or a script as one: its id is that of the call
+// Find returns the record of a change, or of all changes of a call or a script as one: id is a change or a call
 // in the audit log. ok is false if there is none.
 func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
 	var all []LoggedChange // of the call or the script, the latest first

@@ -16,14 +16,13 @@ import (
 // nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
 	_, err := s.recoverPending(ctx, nil)
-	s.publish(ctx) // what this server could not publish before it was killed
+	s.publish(ctx) // the changes left unpublished when this server was killed
 	return errors.Join(err, s.pruneNow(ctx))
 }
 
-// waitForPending returns when no unfinished change of another process touches the
-// shards, which the caller has locked. The process of such a change was killed, or
-// the lock would not be free. Either this process recovers the change, or it waits for
-// the one that does.
+// waitForPending returns when no unfinished change of another process touches the shards. The
+// caller has locked them, so the process of such a change was killed. Either this process
+// recovers the change, or it waits for another process that does.
 func (s *Store) waitForPending(ctx context.Context, shards []int) error {
 	for wait := time.Duration(0); ; {
 		busy, err := s.recoverPending(ctx, shards)

@@ -30,8 +30,8 @@ type Shared struct {
 
 const (
 	sharedNoun = "history"
-	// sharedOwner owns the contents, as one directory has those of all callers: who may undo a change is decided by
-	// its record.
+	// sharedOwner owns the contents of all callers, as one directory would. The record of a change decides about
+	// the right to undo it.
 	sharedOwner = "files"
 
 	publishedName  = "published"
@@ -45,7 +45,8 @@ func NewShared(b *blob.Blobs, l Limits) *Shared {
 	return &Shared{b.Store(), b.NewShelf(sharedNoun, blob.Limits{All: l.Bytes, Age: l.Age}), l.Age}
 }
 
-// Share makes the store publish its changes, and read those of other servers. It is called before the first use.
+// Share makes the store publish its changes, and read the changes of other servers. It is called before the
+// first use.
 func (s *Store) Share(all *Shared) { s.shared = all }
 
 // published is how far the catalogue was published. It is in a file.
@@ -143,7 +144,7 @@ func (s *Store) publishNew(ctx context.Context) (err error) {
 	return s.setPublished(ctx, book, to)
 }
 
-// published returns the offset up to which a catalogue was published.
+// published returns the offset of the first record of a catalogue that was not published.
 func (s *Store) published(book *os.File) int64 {
 	var p published
 	data, err := os.ReadFile(s.path(publishedName))
@@ -156,8 +157,8 @@ func (s *Store) published(book *os.File) int64 {
 	return p.At
 }
 
-// setPublished writes down an offset of a catalogue, unless the catalogue was trimmed in the meantime. Then records are
-// published again, which changes nothing.
+// setPublished saves an offset of a catalogue, unless the catalogue was trimmed in the meantime. Then records are
+// published again; this changes nothing.
 func (s *Store) setPublished(ctx context.Context, book *os.File, at int64) error {
 	unlock, err := s.lockCatalogue(ctx)
 	if err != nil {
@@ -260,8 +261,8 @@ func (s *Store) Has(ctx context.Context, c *Content) bool {
 	return true
 }
 
-// eachLine calls yield with the records of all servers, the latest first, as eachLineBackward does with those of this
-// one. Without the store they are those of this server.
+// eachLine calls yield with the records of all servers, the latest first. Without the store it calls eachLineBackward
+// for the records of this server.
 func (s *Store) eachLine(ctx context.Context, hint string, yield func(line []byte) bool) error {
 	if !s.publish(ctx) {
 		return s.eachLineBackward(ctx, yield)

@@ -150,7 +150,7 @@ func (s *step) revert(copies *root.Root, marked bool) error {
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return err
-		} // another program has created a new file, which is kept
+		} // another program has created a new file: it stays
 	case at == applied && s.Old == nil:
 		return ignoreNotExist(s.dir.Remove(s.base()))
 	case at == applied && s.Swap:

@@ -14,7 +14,7 @@ const (
 
 // copyAttributes copies the extended attributes of a file, such as labels and access lists, to
 // the new file that replaces it. It leaves out attributes that the system does not allow, and
-// capabilities, which the system removes from a file that is written.
+// capabilities: the system removes them from a written file.
 func copyAttributes(from, to *os.File) {
 	names := make([]byte, maxAttributeNames)
 	n, err := unix.Flistxattr(int(from.Fd()), names)

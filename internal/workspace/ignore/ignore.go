@@ -80,10 +80,10 @@ func trimLine(line string) string {
 // Empty reports whether the list has no patterns.
 func (l *List) Empty() bool { return l == nil || len(l.keep) == 0 }
 
-// Match reports whether the list ignores a name, which is relative to the directory
-// of the file. The last pattern that matches decides; if none does, decided is
-// false. A name in an ignored directory is ignored, too, but Match does not check
-// that: callers match the directory first.
+// Match reports whether the list ignores a name. The name is relative to the directory of the
+// file. The last pattern that matches decides; if none does, decided is false. A name in an
+// ignored directory is ignored, too, but Match does not check that: callers match the directory
+// first.
 func (l *List) Match(name string, dir bool) (ignored, decided bool) {
 	if l.Empty() {
 		return false, false

@@ -104,7 +104,7 @@ func steps(pattern string) ([]string, error) {
 // anywhere reports whether the rule applies in every directory.
 func (r *rule) anywhere() bool { return len(r.head) == 1 && r.head[0].kind == anyDirs }
 
-// literalHead returns the only directory in which the rule applies, if it has no wildcards.
+// literalHead returns the only directory with matches of the rule, if it has no wildcards.
 func (r *rule) literalHead() (string, bool) {
 	var dir []string
 	for _, seg := range r.head {

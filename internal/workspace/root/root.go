@@ -1,10 +1,9 @@
 // Package root opens the files below one directory, and nothing else.
 //
-// A name is relative to the directory, uses slashes, and has no step "..". If
-// any step of it is a symbolic link, the result is ErrLink, even if the link was
-// put there a moment ago. So a caller that checks a name has checked the file
-// that is opened. Following links is left to the caller, which resolves them one
-// by one and checks each result.
+// A name is relative to the directory, uses slashes, and has no step "..". If any step of it is
+// a symbolic link, the result is ErrLink, even if the link was put there a moment ago. So a
+// caller that checks a name has checked the file that is opened. Following links is left to the
+// caller: it resolves them one by one and checks each result.
 //
 // Begin with [Open]. On Linux a [Root] is a directory handle, and every access is
 // one system call relative to it. On other systems os.Root does the work, with

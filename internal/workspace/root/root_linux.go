@@ -53,8 +53,8 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, erro
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// OpenFD is OpenFile for callers that use system calls, which saves the work of package
-// os. The caller closes the descriptor.
+// OpenFD is OpenFile for callers that use system calls. It saves the work of package os. The
+// caller closes the descriptor.
 func (r *Root) OpenFD(name string, flag int) (int, error) { return r.open(name, flag, 0) }
 
 // OpenRegular opens a regular file for reading and returns its state. For

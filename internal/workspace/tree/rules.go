@@ -17,7 +17,7 @@ const (
 	gitExclude = ".git/info/exclude"
 )
 
-// markers record which special names a directory contains.
+// markers are the special names in a directory.
 type markers uint8
 
 const (
@@ -59,8 +59,7 @@ type ignoreFile struct {
 	list *ignore.List
 }
 
-// relative returns dir relative to the directory of the file, which contains dir or
-// is dir.
+// relative returns dir relative to the directory of the file: dir is below it, or the same.
 func (s *ignoreFile) relative(dir string) string {
 	if len(dir) < len(s.dir) {
 		return "."
@@ -125,8 +124,8 @@ func prepend(r *root.Root, dir, name string, above []ignoreFile) []ignoreFile {
 	return append([]ignoreFile{{dir, list}}, above...)
 }
 
-// loadIgnoreFile reads an ignore file. It returns nil if the file cannot be read,
-// or is a link, which git does not follow either.
+// loadIgnoreFile reads an ignore file. It returns nil if the file cannot be read, or is a link:
+// git does not follow it either.
 func loadIgnoreFile(r *root.Root, name string) *ignore.List {
 	file, _, err := r.OpenRegular(name)
 	if err != nil {

@@ -4,8 +4,7 @@
 // ripgrep. It never follows a link, and opens only directories and ignore files. It knows
 // neither the contents of files nor the rights of callers; Options.Skip decides about those.
 //
-// Begin with [Walk], which visits directories, and [Files], which returns the
-// names of all files in order.
+// Begin with [Walk] for directories, and [Files] for the names of all files in order.
 package tree
 
 import (

@@ -1,8 +1,8 @@
 // Package workspacetest creates workspaces for tests of code that works on files, so that
 // no test needs a fake.
 //
-// Begin with [New], which returns a real workspace in an empty directory, and a context
-// with a caller that can use it.
+// Begin with [New]. It returns a real workspace in an empty directory, and a context with a
+// caller that can use it.
 package workspacetest
 
 import (

@@ -1,7 +1,7 @@
 // Package upstream is a client of other MCP servers: it speaks all revisions of the protocol over
-// stdio, streamable HTTP and the older HTTP with SSE. What a server sends is not trusted: messages,
+// stdio, streamable HTTP and the older HTTP with SSE. Servers are not trusted: their messages,
 // pages and requests are bounded, redirects stay at the server, and a server that breaks a bound is
-// cut off.
+// disconnected.
 //
 // A connection is never repaired. When it is lost, its holder opens another.
 //
@@ -78,7 +78,7 @@ type Info struct {
 	announces     bool // changes of its list of tools
 }
 
-// A link carries messages to a server. What comes back goes to the incoming of the Conn.
+// A link carries messages to a server. Messages from the server go to the incoming of the Conn.
 type link interface {
 	// send sends a message. If it is a request it may read the answer before it returns: then
 	// the answer was passed on. asked is the call that the message belongs to, or nil.
@@ -120,7 +120,7 @@ type Call struct {
 	// Ask answers a question of the server. Nil refuses all.
 	Ask func(ctx context.Context, q Question) (json.RawMessage, error)
 
-	ctx context.Context // of the call, for what the server asks in it
+	ctx context.Context // of the call, for questions of the server
 }
 
 // A Conn is a connection to a server. Its methods may be called concurrently.
@@ -195,7 +195,8 @@ func (c *Conn) spawn(work func()) bool {
 	return true
 }
 
-// relates reports whether the transport has a request and what belongs to it in one exchange of HTTP.
+// relates reports whether the transport has a request and its related messages in one exchange of
+// HTTP.
 func (c *Conn) relates() bool {
 	l, overHTTP := c.link.(*httpLink)
 	return overHTTP && !l.older
@@ -210,7 +211,7 @@ func (c *Conn) incoming(raw []byte, asked *Call) {
 	if len(raw) == 0 {
 		return
 	}
-	if raw[0] == '[' { // a batch, which two revisions have
+	if raw[0] == '[' { // a batch: two revisions have them
 		var batch []json.RawMessage
 		if json.Unmarshal(raw, &batch) == nil {
 			for _, one := range batch {
@@ -225,7 +226,7 @@ func (c *Conn) incoming(raw []byte, asked *Call) {
 	}
 	var m message
 	if json.Unmarshal(raw, &m) != nil {
-		c.count() // some programs write to stdout what belongs in a log
+		c.count() // some programs write log lines to stdout
 		return
 	}
 	hasID := len(m.ID) > 0 && string(m.ID) != "null"
@@ -441,7 +442,7 @@ func (c *Conn) notify(ctx context.Context, method string, params any) error {
 	return c.link.send(ctx, outgoing{body: jsonrpc.Request(nil, method, params), method: method}, nil)
 }
 
-// write writes a request, with what the stateless era has in every request.
+// write writes a request with the additional fields of the stateless era.
 func (c *Conn) write(id int64, method mcp.MCPMethod, params map[string]any, call *Call) (outgoing, error) {
 	meta := map[string]any{}
 	if call != nil && call.Progress != nil {
@@ -528,7 +529,7 @@ func (c *Conn) shake(ctx context.Context, stateless bool) error {
 }
 
 // A handshake carries the messages of mcp-go's client. It is used for the handshake only: the client decodes
-// arguments and results, which cost more than the call, and drops members that it does not know.
+// arguments and results, at a higher cost than the call, and drops members that it does not know.
 type handshake struct {
 	conn *Conn
 	err  error // of the last message, as it was
@@ -642,7 +643,7 @@ func (c *Conn) listen() {
 }
 
 // Do makes a request and returns its result. Questions of the server are answered by call.Ask, one
-// call at a time if the transport does not say which call a question belongs to. call may be nil.
+// call at a time if the transport does not name the call of a question. call may be nil.
 func (c *Conn) Do(ctx context.Context, method mcp.MCPMethod, params map[string]any, call *Call) (
 	json.RawMessage, error,
 ) {

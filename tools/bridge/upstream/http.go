@@ -106,9 +106,9 @@ func (e *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answered with status %d %s", e.code, e.body))
 }
 
-// An httpLink carries messages over a transport of mcp-go, which has the sessions, resumes streams and listens. It
-// is also the RoundTripper of that transport: all bytes pass here, so that they are bounded, and messages are read
-// here.
+// An httpLink carries messages over a transport of mcp-go. The transport has the sessions, resumes streams and
+// listens. It is also the RoundTripper of that transport: all bytes pass here, so that they are bounded, and
+// messages are read here.
 type httpLink struct {
 	conn    *Conn
 	h       HTTP
@@ -211,7 +211,7 @@ func (l *httpLink) send(ctx context.Context, m outgoing, asked *Call) error {
 	return err
 }
 
-// failure returns an error of a request without the URL, which may have a secret in it.
+// failure returns an error of a request without the URL: the URL may contain a secret.
 func failure(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -258,7 +258,7 @@ func (l *httpLink) RoundTrip(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusMethodNotAllowed, Body: http.NoBody}, nil
 		}
 		return nil, err
-	case t != nil && l.older: // an acknowledgement, which servers write in many ways
+	case t != nil && l.older: // an acknowledgement; its form differs between servers
 		body.Close()
 		response.Body = http.NoBody
 	case kind == eventStream && (t == nil || t.id != 0):
@@ -356,8 +356,8 @@ func (l *httpLink) refused(r *http.Request, status int, from io.Reader) error {
 }
 
 // events takes the messages of a stream of events. It writes the rest of the stream to mcp-go:
-// the ids by which it is resumed, the address of the older transport, and a response when the
-// server has sent the response of the trip.
+// the ids for resuming it, the address of the older transport, and a response when the server
+// has sent the response of the trip.
 func (l *httpLink) events(from io.Reader, to io.Writer, t *trip) (err error) {
 	defer func() {
 		switch {

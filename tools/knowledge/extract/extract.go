@@ -7,7 +7,7 @@
 //
 // The package decides when to read, asks the model, and parses the reply. knowledge.SetReports
 // applies the reports of a document to the graph; package llm has the budgets. Begin with
-// [Extractor.Observe], which is called with each change of a memory.
+// [Extractor.Observe]. It is called with each change of a memory.
 package extract
 
 import (

@@ -3,8 +3,8 @@
 // thing into one and finds the entities in reach of an entity.
 //
 // It knows neither tools nor SQL nor the search index: [Walk] reads through an interface. Entities are identified by
-// slugs, which are the same for all users of an agent, so that a relation of one user can end at a shared entity. Begin
-// with [Entity], [Relation], [Entity.Merge] and [Walk].
+// slugs. A slug is the same for all users of an agent, so that a relation of one user can end at a shared entity.
+// Begin with [Entity], [Relation], [Entity.Merge] and [Walk].
 package graph
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Span is the time during which something is true, in milliseconds since 1970. To is exclusive.
+// A Span is the time of validity of a fact, in milliseconds since 1970. To is exclusive.
 type Span struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`

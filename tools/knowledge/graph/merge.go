@@ -11,9 +11,9 @@ const (
 	MaxProperties = 50
 )
 
-// Merge adds a later report about the same entity to e. It returns the names of the fields for
-// which e kept its own value because it is more certain. Where both have a value, the value of
-// the more certain one counts; the report wins if both are equally certain. Any report fills a
+// Merge adds a later report about the same entity to e. It returns the names of the fields
+// whose value in e stayed because it is more certain. Where both have a value, the value of the
+// more certain one counts; the report wins if both are equally certain. Any report fills a
 // field that e lacks. In a report an empty property removes that property, and a zero span or
 // text means "not given".
 func (e Entity) Merge(report Entity) (merged Entity, kept []string) {

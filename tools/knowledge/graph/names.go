@@ -16,8 +16,8 @@ const (
 	maxType = 64      // bytes
 )
 
-// Slug returns a name in a form in which equal names are equal: letters and digits in lower case, without the accents
-// of Latin letters, words joined by single hyphens. It returns "" for a name without letters and digits.
+// Slug returns the normal form of a name: letters and digits in lower case, without the accents of Latin letters,
+// words joined by single hyphens. It returns "" for a name without letters and digits.
 func Slug(name string) string {
 	var b strings.Builder
 	latin, separated := false, false

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// decay is the factor by which each step weakens a path.
+// decay is the weight of each further step of a path.
 const decay = 0.8
 
 // Limits of a walk.
@@ -125,7 +125,7 @@ func (w *walk) admit(ctx context.Context, list []Node) (admitted []Node, err err
 	return admitted, nil
 }
 
-// readRelations reads the relations of nodes, which come the strongest first, as far as the limit allows.
+// readRelations reads the relations of nodes, the strongest first, as far as the limit allows.
 func (w *walk) readRelations(ctx context.Context, nodes []Node) error {
 	var unread []string
 	for _, n := range nodes {

@@ -22,8 +22,8 @@ import (
 // zoom is the number of pixels of a PNG file for each unit.
 const zoom = 1.75
 
-// PNG returns the chart as a PNG file. missing is a character of the chart that its font
-// does not have, which is drawn as a box; 0 for none.
+// PNG returns the chart as a PNG file. missing is a character of the chart that its font lacks;
+// it is drawn as a box; 0 for none.
 func (c Chart) PNG() (data []byte, missing rune, err error) {
 	s, err := c.layout()
 	if err != nil {

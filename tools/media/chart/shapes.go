@@ -30,7 +30,7 @@ type shape struct {
 
 type point struct{ x, y float64 }
 
-// An anchor says which point of a text is at its position.
+// An anchor is the point of a text that is at its position.
 type anchor string
 
 const (

@@ -41,7 +41,7 @@ const (
 // Files saves files in the workspace of the caller in the context.
 type Files struct {
 	Workspace workspace.Files
-	Scrub     func(text string) string // of titles, which become names; nil leaves them as they are
+	Scrub     func(text string) string // of titles; titles become names; nil leaves them as they are
 	Now       func() time.Time
 }
 
@@ -55,8 +55,8 @@ type File struct {
 	shown []byte // the content, if it is small
 }
 
-// Save writes content to a new file, completely or not at all. Its name is made of title,
-// which may be any text, and of the type of the content.
+// Save writes content to a new file, completely or not at all. Its name is made of title, any
+// text, and of the type of the content.
 func (f Files) Save(ctx context.Context, title string, content io.Reader) (File, error) {
 	buffered := bufio.NewReaderSize(content, headSize)
 	head, err := buffered.Peek(headSize)
@@ -103,7 +103,7 @@ func (f Files) add(ctx context.Context, saved *File, stem string, content io.Rea
 		case errors.Is(err, errTaken):
 			continue
 		case errors.As(err, &known) && known.Kind == tool.Refused && stem != saved.word():
-			// The operator denies files of such names, which must not cost the content.
+			// The operator denies files of such names. The content must not be lost.
 			return f.add(ctx, saved, saved.word(), content)
 		case err != nil:
 			return err
@@ -168,7 +168,8 @@ func (f File) Parts(ctx context.Context) []tool.Part {
 	return parts
 }
 
-// Result returns the result of a tool that saved f. what names the content, such as "chart".
+// Result returns the result of a tool that saved f. The content is called what, such as
+// "chart".
 func (f File) Result(ctx context.Context, what string) tool.Result {
 	line := fmt.Sprintf("[%s saved as %s: %s, %s]", what, f.Path, f.Name, text.Bytes(f.Size))
 	return tool.Text(line).Add(f.Parts(ctx)...)

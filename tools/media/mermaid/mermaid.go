@@ -1,6 +1,6 @@
-// Package mermaid has the script of Mermaid 11.17.2, which draws diagrams, as it is
-// published in the npm package mermaid (dist/mermaid.min.js, MIT license). It is
-// compressed and read only when a diagram is drawn. Begin with [Script].
+// Package mermaid has the script of Mermaid 11.17.2. The script draws diagrams. It is published
+// in the npm package mermaid (dist/mermaid.min.js, MIT license). It is compressed and read only
+// when a diagram is drawn. Begin with [Script].
 package mermaid
 
 import (

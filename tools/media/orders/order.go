@@ -126,7 +126,7 @@ func (o *Orders) make(ctx context.Context, h *jobs.Held, k *kept) ([]wire.File, 
 	}
 }
 
-// what names the ordered thing.
+// what returns a noun for the ordered media.
 func (k kept) what() string {
 	return map[wire.Task]string{wire.Sound: "sound effect", wire.Music: "music",
 		wire.Video: "video"}[k.request().Task()]

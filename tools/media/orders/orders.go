@@ -1,15 +1,15 @@
-// Package orders orders sound, music and video from providers, which takes minutes. An order is
-// a job of the store: it survives the end of every process.
+// Package orders orders sound, music and video from providers. This takes minutes, so an order
+// is a job of the store: it survives the end of every process.
 //
-// A provider is asked once. Before the request is sent the order is stored as sent, and
-// after it the provider's id: whichever process goes on asks for that id. If a process
-// dies in between, it is not known whether the provider has accepted the order. It then
-// fails and says so, because none of the providers documents a key by which a repeated
-// request is recognized, and a second one could cost twice.
+// A provider is asked once. Before the request is sent the order is stored as sent, and after
+// it the provider's id: whichever process goes on asks for that id. If a process dies in
+// between, it is not known whether the provider has accepted the order. It then fails and says
+// so, because none of the providers documents a key to recognize repeated requests, and a
+// second request could cost twice.
 //
-// What was made is saved in the workspace of the caller, by package generated, and its
-// session gets an event. The tools are here, too. Begin with [Orders.Place]; order.go has
-// the work on one order.
+// The made media are saved in the workspace of the caller, by package generated, and the
+// caller's session gets an event. The tools are here, too. Begin with [Orders.Place]; order.go
+// has the work on one order.
 package orders
 
 import (
@@ -49,7 +49,7 @@ type Options struct {
 
 const (
 	jobKind = "media"
-	// keep is the time for which an order is kept after its end. Its files stay.
+	// keep is the time until an ended order is removed. Its files stay.
 	keep = 24 * time.Hour
 	// slots is how many orders one process works on at once, and maxOpen how many of one
 	// caller are open.

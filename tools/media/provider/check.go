@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
-// Check finds out for doctor whether the providers of media can be used: their keys, and
-// when the models end that are asked. It sends nothing, because requests cost money. It
-// also looks for the programs with which media are read and made here. setup returns the
-// options without keys, and key returns that of a provider.
+// Check reports to doctor whether the providers of media can be used: their keys, and the end
+// dates of their models. It sends nothing, because requests cost money. It also looks for the
+// programs that read and make media on this machine. setup returns the options without keys,
+// and key returns the key of a provider.
 func Check(setup func() (Options, error), key func(provider string) (string, error)) room.Check {
 	return room.Check{Name: "media", Run: func(_ context.Context, f *room.Findings) {
 		checkPrograms(f)

@@ -140,10 +140,10 @@ func Limits() egress.Limits { return egress.Limits{Head: 5 * time.Minute, Stall:
 // Options describe the providers of the program.
 type Options struct {
 	Endpoints []Endpoint
-	// Chains has the models for a task, as PROVIDER or PROVIDER/MODEL, in the order in which
-	// they are asked. Without one it is the order of the table.
+	// Chains has the models for a task, as PROVIDER or PROVIDER/MODEL, in the order of trying.
+	// A task without a chain takes the order of the table.
 	Chains   map[wire.Task][]string
-	AskAbove llm.Money // the price of a request above which a person is asked
+	AskAbove llm.Money // the price of a request that needs an approval
 	// Hold takes the price of a request from the budgets of the caller in ctx; settle takes the
 	// true price. Nil keeps no budgets.
 	Hold func(ctx context.Context, model string, price llm.Money, known bool) (settle func(used llm.Money), err error)
@@ -189,7 +189,7 @@ func (o *Options) URLs() (urls []string) {
 }
 
 // Providers are the providers that the operator has set up. The methods may be called
-// concurrently, and on nil, which has none.
+// concurrently. A nil Providers has no provider.
 type Providers struct {
 	o      Options
 	apis   map[string]any // by the names of endpoints
@@ -344,8 +344,7 @@ func none(t wire.Task) error {
 // Can reports whether there is a model for a task.
 func (p *Providers) Can(t wire.Task) bool { return p != nil && len(p.chains[t]) > 0 }
 
-// Chain returns the models for a task, as PROVIDER/MODEL, in the order in which they are
-// asked.
+// Chain returns the models for a task, as PROVIDER/MODEL, in the order of trying.
 func (p *Providers) Chain(t wire.Task) []string {
 	if p == nil {
 		return nil

@@ -45,7 +45,8 @@ func Is(name string) bool {
 	return false
 }
 
-// ForAll reports whether a context file can be one that all agents get, such as that of a plugin.
+// ForAll reports whether all agents can get the same context file of that name, such as a
+// plugin's.
 func ForAll(name string) bool { return name == Agents || name == Tools }
 
 // Limits, in characters.

@@ -99,7 +99,7 @@ func (f *Files) Remove(ctx context.Context, name string) error {
 	return notExist("remove", name)
 }
 
-// List returns the files that the caller reads, all of which are in the workspace itself. Without the store it
+// List returns the files that the caller reads. All of them are in the workspace itself. Without the store it
 // returns none, since the files on disk can still be listed; the store has logged the error.
 func (f *Files) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
 	r, err := f.reader(ctx)

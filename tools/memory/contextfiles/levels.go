@@ -95,7 +95,7 @@ func fromRow(d memory.Document) File {
 }
 
 // endsBootstrap reports whether a file marks the end of the first conversation: an empty
-// BOOTSTRAP.md, which hides the files of lower levels.
+// BOOTSTRAP.md. It hides the files of lower levels.
 func endsBootstrap(name, text string) bool { return name == Bootstrap && strings.TrimSpace(text) == "" }
 
 // put writes an owner's copy of a file.

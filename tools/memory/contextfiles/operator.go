@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-// The methods below are for operators, who may change every copy.
+// The methods below are for operators. They may change every copy.
 
 // Stored lists the copies that the store has for an agent and all its users, or for all agents if agent is "".
 func (f *Files) Stored(ctx context.Context, agent string) ([]memory.Entry, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-// Room returns the verbs with which operators manage context files. open returns the
-// context files of a host.
+// Room returns the operators' verbs for context files. open returns the context files of a
+// host.
 func Room(open func(*room.Host) (*Files, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{

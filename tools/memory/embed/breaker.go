@@ -16,9 +16,9 @@ const (
 	longestBreak = time.Minute
 )
 
-// A breaker stops requests to an endpoint that fails. After a failure no request
-// is sent for a while, which grows with further failures. Then one request is
-// sent, and the others are sent when that one has succeeded.
+// A breaker stops requests to an endpoint that fails. After a failure no request is sent for a
+// while; the time grows with further failures. Then one request is sent, and the others follow
+// when that one has succeeded.
 type breaker struct {
 	mu    sync.Mutex
 	pause time.Duration // 0: the last request has succeeded

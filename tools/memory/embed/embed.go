@@ -1,12 +1,11 @@
-// Package embed is a client for embeddings endpoints, which turn texts into vectors. It uses
-// the API that OpenAI, Gemini, Ollama and vLLM have in common, and handles batches, rate
-// limits, and endpoints that fail. It knows neither the meaning of the texts nor the use of the
+// Package embed is a client for embeddings endpoints: they turn texts into vectors. It uses the
+// API that OpenAI, Gemini, Ollama and vLLM have in common, and handles batches, rate limits,
+// and endpoints that fail. It knows neither the meaning of the texts nor the use of the
 // vectors.
 //
-// The operator chooses the endpoint, which may be on this machine. Its responses
-// are not trusted: they are bounded while they are read, and checked before they
-// are used. Errors never contain the key, and no text except what the endpoint
-// quotes in its message.
+// The operator chooses the endpoint. It may be on this machine. Its responses are not trusted:
+// they are bounded while they are read, and checked before they are used. Errors never contain
+// the key, and no text except for quotations in the endpoint's message.
 //
 // Begin with [New]. [Client.Texts] is for work in the background and retries,
 // [Client.Query] is for searches and does not. wire.go is the API.
@@ -166,9 +165,9 @@ func (c *Client) encode(ctx context.Context, texts []string, into [][]float32) e
 	return c.divide(ctx, short, into)
 }
 
-// divide sends texts together. If the endpoint rejects them it sends halves, down
-// to the one text that is rejected, which is shortened. When that does not help
-// either, a harmless text shows whether the endpoint rejects everything.
+// divide sends texts together. If the endpoint rejects them it sends halves, down to the one
+// rejected text, and shortens that. When the endpoint rejects the shortened text too, a
+// harmless text shows whether it rejects everything.
 func (c *Client) divide(ctx context.Context, texts []string, into [][]float32) error {
 	list, err := c.retry(ctx, texts)
 	switch refused := (*api.Error)(nil); {

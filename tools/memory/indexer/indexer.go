@@ -3,8 +3,8 @@
 // search index of this process in step with it, so that every process finds the documents of
 // all. The embeddings package beneath does the same for vectors.
 //
-// A package with searchable rows registers a [Source], which returns the documents of a key.
-// The indexer knows neither the meaning of the rows nor their readers: the scope of a document
+// A package with searchable rows registers a [Source]: it returns the documents of a key. The
+// indexer knows neither the meaning of the rows nor their readers: the scope of a document
 // names its readers, and the index keeps scopes apart.
 //
 // The store is the truth. The index is a copy that may be lost at any moment: its cursor in the
@@ -28,7 +28,7 @@ import (
 
 // A Source has one kind of documents.
 type Source interface {
-	// Topic returns the topic of the change feed under which its keys change.
+	// Topic returns the topic of its keys in the change feed.
 	Topic() string
 	// Load returns the documents of keys as they are now, none for a key that does not exist or cannot be indexed. An
 	// error means that nothing can be read at present. IDs of documents are unique within the source.
@@ -93,7 +93,7 @@ func (i *Indexer) use(x *index.Index) {
 	close(i.opened)
 }
 
-// Close closes the index, which another process may use then.
+// Close closes the index, so that another process may use it.
 func (i *Indexer) Close() error {
 	i.mu.Lock()
 	i.closed = true

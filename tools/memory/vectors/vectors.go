@@ -1,6 +1,6 @@
-// Package vectors stores the embeddings of memories: which vectors the parts of a memory have, and how far that
-// has come in each space. Vectors of one space come from one encoder, so they can be compared. It does not know
-// how vectors are made and compared: that is the embeddings package.
+// Package vectors stores the embeddings of memories: the vectors of the parts of a memory, and the progress in
+// each space. Vectors of one space come from one encoder, so they can be compared. The making and comparing of
+// vectors is in the embeddings package.
 //
 // Begin with [New].
 package vectors
@@ -19,14 +19,14 @@ import (
 // Topic is the topic of the change feed for vectors; keys are ids of memories.
 const Topic = "memory.vector"
 
-// Vectors are those of one space. They are the rows of [embeddings.Embeddings].
+// Vectors are the vectors of one space. They are the rows of [embeddings.Embeddings].
 type Vectors struct {
 	*memory.Rows // the texts
 	store        *store.Store
 	space        string
 }
 
-// New returns the vectors of a space, which has to have a name.
+// New returns the vectors of a space. space must not be empty.
 func New(s *store.Store, rows *memory.Rows, space string) Vectors { return Vectors{rows, s, space} }
 
 // Topics returns the topics for memories and for their vectors.
@@ -108,8 +108,8 @@ func (v Vectors) held(ctx context.Context, text string, args ...any) error {
 	})
 }
 
-// Missing lists memories without vectors of the present version, in the order of ids: those of some ids, or
-// without any all after one.
+// Missing lists memories without vectors of the present version, in the order of ids: the memories in ids,
+// or, without ids, all memories after an id.
 func (v Vectors) Missing(ctx context.Context, ids []string, after string, limit int) (missing []string, err error) {
 	text, args := `SELECT m.id FROM memory m 
 		WHERE m.id > $2 AND m.category <> '`+memory.Context+`' AND `+memory.Live+` AND NOT EXISTS (
@@ -121,7 +121,7 @@ func (v Vectors) Missing(ctx context.Context, ids []string, after string, limit 
 	return store.Select(ctx, v.store, text+" ORDER BY m.id LIMIT $3", args, store.One[string])
 }
 
-// Known returns those of some digests that have vectors. These are not removed for a while.
+// Known returns the digests that have vectors. Such vectors are not removed for a while.
 func (v Vectors) Known(ctx context.Context, digests []string) (known map[string]bool, err error) {
 	err = v.store.Update(ctx, func(t *store.Tx) error {
 		known = map[string]bool{}
@@ -150,7 +150,7 @@ func (v Vectors) Add(ctx context.Context, list []embeddings.Vector) error {
 	})
 }
 
-// Set stores which vectors the parts of a version of a memory have, if that is still the present version.
+// Set stores the digests of the parts of a version of a memory, if that is still the present version.
 func (v Vectors) Set(ctx context.Context, id string, version int64, digests []string) error {
 	return v.store.Update(ctx, func(t *store.Tx) error {
 		if _, err := t.Exec("DELETE FROM memory_vector WHERE memory = $1 AND space = $2", id, v.space); err != nil {
@@ -199,7 +199,8 @@ var errStop = errors.New("stop reading")
 func (v Vectors) OfDocuments(ctx context.Context, ids []string, scope string) (parts []embeddings.Part, err error) {
 	o := memory.OwnerOf(scope)
 	args := []any{v.space, o.Agent, o.User}
-	// With coalesce SQLite uses the index of ids and not that of owners: see memory.Rows.Readable.
+	// With coalesce SQLite uses the index of ids and not the index of owners: see
+	// memory.Rows.Readable.
 	text := selectParts + "m.id IN (" + store.In(&args, ids) +
 		") AND coalesce(m.agent, '') = $2 AND coalesce(m.usr, '') = $3 ORDER BY m.id, p.n"
 	return store.Select(ctx, v.store, text, args, scanPart)

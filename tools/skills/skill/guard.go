@@ -150,7 +150,7 @@ func (r rule) hasWord(lower string) bool {
 
 // invisible returns the first character of a line that can hide something: control characters,
 // characters that change the direction of text, tags, and spaces without width. It ignores
-// joiners, variation selectors and the spaces of typography, which emoji and some scripts need.
+// joiners, variation selectors and the spaces of typography: emoji and some scripts need them.
 func invisible(line string) (rune, bool) {
 	for _, r := range line {
 		switch {

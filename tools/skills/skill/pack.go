@@ -218,7 +218,8 @@ func IsJunk(name string) bool {
 	return false
 }
 
-// badPath returns why a file of a skill cannot have a path, which every system must support, or "" if it can.
+// badPath returns the reason why a file of a skill cannot have a path, or "". Every system must support the
+// path.
 func badPath(name string) string {
 	switch {
 	case !utf8.ValidString(name):

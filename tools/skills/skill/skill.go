@@ -1,8 +1,8 @@
 // Package skill defines the format of skills: a directory with a file SKILL.md of front matter and instructions, and
-// other files. It parses SKILL.md, checks which files a skill may have, and finds content that a person should know
-// of before the skill is used.
+// other files. It parses SKILL.md, checks the files of a skill, and finds content that a person should know of
+// before the skill is used.
 //
-// It does not know where skills are stored or who sees them, and it does not decide whether to trust one. Nothing in a
+// It knows neither the storage nor the users of skills, and it does not decide whether to trust one. Nothing in a
 // skill is run here. Begin with [Parse] for SKILL.md, then [Pack] for a directory.
 package skill
 
@@ -23,7 +23,7 @@ type Meta struct {
 	Description string          `json:"description"`
 	Version     string          `json:"version,omitempty"` // in the words of its author
 	Tags        []string        `json:"tags,omitempty"`
-	Tools       []string        `json:"tools,omitempty"` // for which it was written
+	Tools       []string        `json:"tools,omitempty"` // the tools that it was written for
 	Arguments   []tool.Argument `json:"arguments,omitempty"`
 	Headings    []string        `json:"headings,omitempty"`
 }

@@ -1,7 +1,7 @@
 // Package wasm has PDFium in WebAssembly, as the Go module github.com/klippa-app/go-pdfium
-// v1.19.0 publishes it (webassembly/pdfium.wasm; PDFium has the Apache license 2.0, the
-// module the MIT license). It is compressed, which saves 3 MB of the binary, and read only
-// when a PDF is. It knows nothing about PDFs. Begin with [Module].
+// v1.19.0 publishes it (webassembly/pdfium.wasm; PDFium has the Apache license 2.0, the module
+// the MIT license). It is compressed, to save 3 MB of the binary, and read only when a PDF is.
+// It knows nothing about PDFs. Begin with [Module].
 package wasm
 
 import (

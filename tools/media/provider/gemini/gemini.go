@@ -287,7 +287,7 @@ type video struct {
 	MIME string `json:"mime_type"`
 }
 
-// Video orders a video, which the provider may make at once. Wishes about it are part of the
+// Video orders a video. The provider may make it at once. Wishes about it are part of the
 // prompt: the API has no parameters for it.
 func (a API) Video(ctx context.Context, r wire.VideoRequest) (wire.Made, error) {
 	words := r.Prompt

@@ -1,5 +1,5 @@
-// Package openai speaks the API of OpenAI for pictures, speech, transcripts and
-// descriptions, which local servers have too. It knows no model; begin with [API].
+// Package openai speaks the API of OpenAI for pictures, speech, transcripts and descriptions.
+// Local servers have this API too. The package knows no model; begin with [API].
 package openai
 
 import (

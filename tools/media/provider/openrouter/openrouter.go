@@ -1,5 +1,5 @@
-// Package openrouter speaks the API of OpenRouter, which passes requests on to many
-// providers. Begin with [API].
+// Package openrouter speaks the API of OpenRouter, a gateway to many providers. Begin with
+// [API].
 package openrouter
 
 import (

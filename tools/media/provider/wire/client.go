@@ -33,7 +33,7 @@ const (
 type Provider struct {
 	Kind   string                            // as in the settings
 	URL    string                            // that it has by default; "": there is none that all use
-	URLs   string                            // what its URLs are, for operators; needed without URL
+	URLs   string                            // a description of its URLs for operators; needed without URL
 	Attach func(r *http.Request, key string) // adds the key; nil: Authorization: Bearer KEY
 	Open   func(c *Client) any               // returns the API; its methods are its abilities
 }

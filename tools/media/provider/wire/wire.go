@@ -1,5 +1,5 @@
-// Package wire has what the providers of media share: the requests and answers of each task,
-// one client for all their APIs, and the meaning of their errors.
+// Package wire is shared by the providers of media: it has the requests and answers of each
+// task, one client for all their APIs, and the meaning of their errors.
 //
 // The attempts, bounds and credentials are package api's. The SDKs of OpenAI and Google are not
 // used: package llm has their cost.

@@ -1,6 +1,6 @@
 // Package embedtest is for tests that need an embeddings endpoint: a server on this machine
-// with the API, which counts requests and fails when a test wants it. Its encoder counts the
-// words of a text. Some words mean the same; it knows nothing of grammar. Begin with [New].
+// with the API. It counts requests and fails when a test wants it. Its encoder counts the words
+// of a text. Some words mean the same; it knows nothing of grammar. Begin with [New].
 package embedtest
 
 import (
@@ -177,7 +177,7 @@ func (s *Server) encode(text string, dimensions int) []float32 {
 	return v
 }
 
-// spread adds the direction of a word, which is a few numbers.
+// spread adds the direction of a word: a few numbers.
 func spread(v []float32, word string, weight float32) {
 	h := fnv.New64a()
 	for i := range 6 {

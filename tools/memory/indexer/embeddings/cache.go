@@ -91,7 +91,7 @@ func (c *cache) remove(id string) {
 	delete(c.at, id)
 }
 
-// maxBatches is the number of batches of changes after which reading everything is quicker.
+// maxBatches is the number of batches of changes that take longer than reading everything.
 const maxBatches = 20
 
 // update takes in the changes since the last call. The caller holds busy.

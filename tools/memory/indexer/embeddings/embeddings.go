@@ -57,8 +57,7 @@ type Vector struct {
 	Data   []byte
 }
 
-// Rows are documents with the vectors of one space: vectors of one encoder, which can be
-// compared.
+// Rows are documents with the vectors of one space: vectors of one encoder can be compared.
 type Rows interface {
 	// Topics returns the topics of the change feed for documents and for their vectors.
 	Topics() (documents, vectors string)

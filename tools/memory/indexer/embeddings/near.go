@@ -62,7 +62,7 @@ func (e *Embeddings) Near(ctx context.Context, q Query) (found Nearby, err error
 	if found.Pending, found.Filling, err = e.pending(ctx); err != nil {
 		return found, err
 	}
-	<-encoded // which ends with ctx
+	<-encoded // ends with ctx
 	if failed != nil {
 		return found, failed
 	}

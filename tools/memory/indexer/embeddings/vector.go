@@ -11,7 +11,7 @@ const scaleSize = 4
 
 const (
 	storedLevels = 127
-	queryLevels  = 1023 // of a query, which is not stored
+	queryLevels  = 1023 // of a query; queries are not stored
 )
 
 // pack encodes a vector that is not zero.

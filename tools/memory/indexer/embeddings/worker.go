@@ -24,8 +24,8 @@ const (
 	maxIDs   = 200
 )
 
-// Work makes vectors of all documents that have none, until ctx ends. Of all servers on a store one at a time
-// does so: it holds a lease, which another server gets when it dies.
+// Work makes the missing vectors of all documents, until ctx ends. Of all servers on a store one at a time
+// works: it holds a lease, and another server gets the lease when it dies.
 func (e *Embeddings) Work(ctx context.Context) {
 	retry := firstRetry
 	changed, end := e.o.Feed.Watch(e.documents())
