@@ -34,7 +34,7 @@ type analyzer struct {
 
 type stemKey struct{ lang, word string }
 
-// maxStems is the number of cached words after which the cache is cleared.
+// maxStems is the max number of cached words; a full cache is cleared.
 const maxStems = 1 << 15
 
 func newAnalyzer() *analyzer {

@@ -75,10 +75,9 @@ func (t *traitReader) allowed(f filter) *roaring.Bitmap {
 	return left
 }
 
-// A traitReader reads the terms of a field of one segment, and the documents
-// that have them. It keeps the first error. It reads the segment in the goroutine
-// of its caller: Bleve's readers of dictionaries start goroutines, in which a fault on a damaged
-// file would end the process.
+// A traitReader reads the terms of a field of one segment, and the documents that have them. It
+// keeps the first error. It reads the segment in the goroutine of its caller: Bleve's readers of
+// dictionaries start goroutines, and a fault on a damaged file there would end the process.
 type traitReader struct {
 	segment segment.Segment
 	field   string

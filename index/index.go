@@ -4,10 +4,10 @@
 // the counts or the lengths of another scope. Bleve stores, merges and
 // recovers the documents; the ranking is a query of Bleve, see ranked.
 //
-// It knows documents, terms and scores. It does not know who may see which
-// scope, nor where documents come from: the caller keeps the originals, and a
-// lost index costs only the time to fill it again. The cursor, written together
-// with the documents, says how far the index has been filled.
+// It knows documents, terms and scores. It knows neither the readers of a scope nor the origin
+// of documents: the caller keeps the originals, and a lost index costs only the time to fill it
+// again. The cursor, written together with the documents, says how far the index has been
+// filled.
 //
 // Begin with Open, Index.Apply and Index.Search; Analyze turns words into terms.
 package index
@@ -122,8 +122,8 @@ func (x *Index) unload() error {
 	return err
 }
 
-// view returns the current content, which does not change. The caller holds
-// open, and closes the view.
+// view returns the current content. It does not change. The caller holds open, and closes the
+// view.
 func (x *Index) view() (*scorch.IndexSnapshot, error) {
 	if x.store == nil {
 		return nil, ErrClosed

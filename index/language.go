@@ -10,8 +10,8 @@ import (
 // maxVotes is the number of words for the guess of a language.
 const maxVotes = 300
 
-// Language guesses the language of a text: by its script, and for the Latin
-// script by stop words. The default is "en", which is right for code too.
+// Language guesses the language of a text: by its script, and for the Latin script by stop
+// words. The default is "en"; it is right for code too.
 func Language(text string) string { return languageAmong(text, nil) }
 
 // languageAmong is like Language with a choice of languages; nil means all.
@@ -119,9 +119,8 @@ var latinLanguages = []string{
 	"en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "no", "da", "fi", "cs", "hu", "ro", "tr", "id", "vi",
 }
 
-// stopWords maps a word to the languages in which it is a stop word: an article,
-// pronoun, preposition, auxiliary verb or question word. It is made at the first
-// use, to keep the start of the program fast.
+// stopWords maps a stop word to its languages: an article, pronoun, preposition, auxiliary verb
+// or question word. It is made at the first use, to keep the start of the program fast.
 var stopWords = sync.OnceValue(func() map[string][]string { return byStopWord(stopWordLists) })
 
 // stopWordLists has the stop words of each language.

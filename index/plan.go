@@ -19,7 +19,7 @@ import (
 const (
 	bm25K1     = 0.9
 	bm25K1Long = 1.2
-	longText   = 40 // mean number of terms of a document at which k1 is bm25K1Long
+	longText   = 40 // mean number of terms of a document for k1 to be bm25K1Long
 	bm25B      = 0.75
 )
 

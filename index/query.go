@@ -62,7 +62,7 @@ func (r *ranked) result(hits blevesearch.DocumentMatchCollection) Result {
 	return r.plan.result(found, r.query.Limit)
 }
 
-// bestFirst is a blevesearch.Searcher that returns documents which are already ranked.
+// bestFirst is a blevesearch.Searcher that returns documents in a given order, the best first.
 type bestFirst struct{ left []candidate }
 
 // Next returns the next best document.

@@ -43,7 +43,7 @@ type counts struct {
 	Languages map[string]int `json:"g"` // documents in each language
 }
 
-// countsOf reads the counts of a scope, which are zero if it has no documents.
+// countsOf reads the counts of a scope. They are zero if it has no documents.
 func countsOf(view api.IndexReader, key scopeKey) (counts, error) {
 	c := counts{Languages: map[string]int{}}
 	text, err := view.GetInternal(key.counts())

@@ -14,7 +14,7 @@ const maxSlots = 256
 // A slot is a directory that this process alone uses, while its lock is open.
 type slot struct {
 	dir  string
-	lock *os.File // kept reachable: the garbage collector closes files, which unlocks them
+	lock *os.File // kept reachable: the garbage collector would close, and so unlock, the file
 }
 
 // takeSlot takes the first free slot. It does not wait.

@@ -9,9 +9,9 @@ import (
 // cutMark replaces omitted text.
 const cutMark = "…"
 
-// Snippet returns the part of text with the most of the terms, at most limit bytes
-// and the marks of omitted text. terms are those of a Hit. White space becomes
-// single blanks. Without any of the terms the beginning is returned.
+// Snippet returns the part of text with the most of the terms, at most limit bytes and the
+// marks of omitted text. terms are the terms of a Hit. White space becomes single blanks.
+// Without any of the terms the beginning is returned.
 func Snippet(text string, terms []string, limit int) string {
 	text = strings.ToValidUTF8(cut(text, maxText), "\uFFFD")
 	limit = max(limit, 16)

@@ -13,11 +13,11 @@ type piece struct {
 	word     bool // has an ending that stem may remove
 }
 
-// A splitMode is the purpose for which a text is split.
+// A splitMode is the purpose of splitting a text.
 type splitMode int
 
 const (
-	forIndex splitMode = iota // all forms by which a search may find the text
+	forIndex splitMode = iota // all forms that a search for the text may use
 	forQuery                  // single characters only where there is no pair
 )
 

@@ -26,7 +26,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length in bytes above which a word is not stemmed.
+// maxWord is the maximum length in bytes of a word that is stemmed.
 const maxWord = 48
 
 // stem removes the ending of a word in lower case.

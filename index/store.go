@@ -64,9 +64,9 @@ func noMapping() mapping.IndexMapping {
 
 // config returns the settings of Scorch in a new map, because Bleve writes to it.
 //
-// A batch is unsafe in Bleve's sense, which means that it is introduced before it
-// is on disk; apply waits for the disk. With safe batches a full disk ends the process:
-// Scorch then closes a segment that its readers still use.
+// A batch is unsafe in Bleve's sense: it is introduced before it is on disk; apply waits for
+// the disk. With safe batches a full disk ends the process: Scorch then closes a segment that
+// its readers still use.
 func config() map[string]any {
 	return map[string]any{
 		"unsafe_batch":           true,
@@ -77,12 +77,12 @@ func config() map[string]any {
 	}
 }
 
-// smallSegment is the number of documents below which all segments count as equally small. With Bleve's default, 2,000,
-// an index of fewer documents is merged to one segment after each batch, a fifth to a third of the processor time of
-// storing a memory. Searches cost the same with 100 to 2,000.
+// Segments with fewer documents than smallSegment count as equally small. With Bleve's default, 2,000, an index of
+// fewer documents is merged to one segment after each batch, a fifth to a third of the processor time of storing a
+// memory. Searches cost the same with 100 to 2,000.
 const smallSegment = 250
 
-// callbacks is the name under which Scorch finds the functions of registerCallbacks.
+// callbacks is the name of the functions of registerCallbacks in Scorch.
 const callbacks = "github.com/mcp-tools/mcp-tools/index"
 
 // openStores has the open stores by the directory of Scorch's files, because
@@ -94,8 +94,8 @@ var registerCallbacks = sync.OnceFunc(func() {
 	scorch.RegistryEventCallbacks[callbacks] = func(e scorch.Event) bool {
 		switch e.Kind {
 		case scorch.EventKindPreMergeCheck, scorch.EventKindPurgerCheck:
-			// In the goroutines of the merger and the persister: a fault is then a
-			// panic, which they recover from, and does not end the process.
+			// In the goroutines of the merger and the persister: a fault is then a panic. They
+			// recover from it, so it does not end the process.
 			debug.SetPanicOnFault(true)
 		}
 		return true
@@ -107,8 +107,8 @@ var registerCallbacks = sync.OnceFunc(func() {
 	}
 })
 
-// retryPause is the time between two attempts to write, which Scorch repeats
-// without a pause of its own.
+// retryPause is the time between two attempts to write. Scorch repeats them without a pause of
+// its own.
 const retryPause = 100 * time.Millisecond
 
 // failed is called in the goroutine of Scorch that had the error.
@@ -165,7 +165,7 @@ func (s *store) apply(ctx context.Context, b *bleve.Batch) error {
 	}
 }
 
-// view returns the current content, which does not change. The caller closes it.
+// view returns the current content. It does not change. The caller closes it.
 func (s *store) view() (*scorch.IndexSnapshot, error) {
 	engine, err := s.Advanced()
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	groupTeam    = "team"   // alias of teams
 	groupResults = "results"
 
-	groupDiscovery = "discovery" // tools that find and call tools which are not listed
+	groupDiscovery = "discovery" // tools that find and call unlisted tools
 )
 
 // builtinGroups are the groups that rules may name although no registered tool

@@ -138,8 +138,8 @@ func (c *Catalogue) inGroup(name string, i int) bool {
 	return name != "" && c.tools[i].Group == name
 }
 
-// forWriters reports whether calls of tool i with this risk are for the file writers of a
-// chat: they change files or schedules, or run commands, which can change both.
+// forWriters reports whether calls of tool i with this risk are for the file writers of a chat:
+// they change files or schedules, or run commands. A command can change both.
 func (c *Catalogue) forWriters(i int, rated Risk) bool {
 	return rated > Reads && slices.Contains([]string{"fs", "runtime", "automation", "script"}, c.tools[i].Group)
 }

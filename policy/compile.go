@@ -180,7 +180,7 @@ func (c *clause) cite(i int) string {
 	return c.path
 }
 
-// namesServers reports whether an entry stands for the tools of servers, which come and go.
+// namesServers reports whether an entry stands for the tools of servers. Servers come and go.
 func namesServers(entry string) bool {
 	kind, name := split(entry)
 	return kind == "mcp" || kind == "group" && name == Bridged

@@ -1,10 +1,10 @@
-// Package policy decides who may use which tool: for a subject and a tool it returns
-// allow, ask or deny, with the steps that led there. It knows the rules and what
-// rules can say about tools. It reads no files, runs no tools, asks no person, and
-// does not know how a caller was authenticated.
+// Package policy decides about the use of tools: for a subject and a tool it returns allow, ask
+// or deny, with the steps that led there. It knows the rules and the facts about tools in them.
+// It reads no files, runs no tools, asks no person, and does not know how a caller was
+// authenticated.
 //
-// Begin with [Compile], which makes a [Policy] from [Rules] and a [Catalogue];
-// then read steps.go, which has the order of the steps.
+// Begin with [Compile]. It makes a [Policy] from [Rules] and a [Catalogue]; then read steps.go,
+// the order of the steps.
 package policy
 
 import (
@@ -123,7 +123,7 @@ func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 }
 
 // Lists reports whether tools/list shows a tool that the subject may use. A profile can list
-// few tools and leave the others to the tools of the group discovery, which are shown only
+// few tools and leave the others to the tools of the group discovery; these are shown only
 // then. A request that names tools sees these. If search is set the tools of other servers are
 // left to tool_search too.
 func (p *Policy) Lists(s Subject, name string, search bool) bool {
@@ -144,8 +144,8 @@ func (p *Policy) Lists(s Subject, name string, search bool) bool {
 	return listed && (short || group != groupDiscovery)
 }
 
-// Unmatched returns the entries of the request's restrictions that match no tool
-// which the subject may use. Whether such a tool exists makes no difference.
+// Unmatched returns the entries of the request's restrictions that match no tool for the
+// subject. A tool that the subject may not use counts as missing.
 func (p *Policy) Unmatched(s Subject) (entries []string) {
 	n, r := s.Narrow, p.rightsOf(p.Class(s))
 	check := func(list []string, matches func([]string, int) bool) {

@@ -101,7 +101,7 @@ type limit struct {
 	by    string
 }
 
-// lower returns the stricter of l and the level a, which the rule by sets.
+// lower returns the stricter of l and a. The rule by sets the level a.
 func (l limit) lower(a Autonomy, by string) limit {
 	if a.rank() != 0 && (l.level.rank() == 0 || a.rank() < l.level.rank()) {
 		return limit{a, by}

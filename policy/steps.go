@@ -260,8 +260,7 @@ func (d *Decision) addRequest(in bool, n Narrow, refusal string) {
 	}
 }
 
-// addAutonomy adds the last step, which depends on whether the tool is still
-// allowed.
+// addAutonomy adds the last step. It depends on whether the tool is still allowed.
 func (d *Decision) addAutonomy(in bool, l limit, risk Risk) {
 	effect := Out
 	if in {

@@ -94,7 +94,7 @@ func fold(b byte) byte {
 	return b
 }
 
-// hasFold reports whether s begins with prefix, which is lower case, in any case.
+// hasFold reports whether s begins with prefix, in any case. prefix is lower case.
 func hasFold(s, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false
@@ -107,7 +107,7 @@ func hasFold(s, prefix string) bool {
 	return true
 }
 
-// inFold reports whether s holds part, which is lower case, in any case.
+// inFold reports whether s contains part, in any case. part is lower case.
 func inFold(s, part string) bool {
 	for i := 0; i+len(part) <= len(s); i++ {
 		if hasFold(s[i:], part) {

@@ -75,8 +75,8 @@ func (s *Scrubber) Secrets(text string, from, to int) Secrets {
 // Any reports whether there is a secret.
 func (x Secrets) Any() bool { return len(x.spans) > 0 }
 
-// Marked returns the secrets with masks that have a mark of the secret,
-// [REDACTED:0a1b2c], with which Unmask finds the secret again in the same file.
+// Marked returns the secrets with masks that have a mark of the secret, [REDACTED:0a1b2c].
+// Unmask finds the secret by its mark in the same file.
 func (x Secrets) Marked(file string) Secrets {
 	spans := slices.Clone(x.spans)
 	for i, f := range spans {
@@ -87,8 +87,8 @@ func (x Secrets) Marked(file string) Secrets {
 	return Secrets{x.text, spans}
 }
 
-// Framed returns the secrets without the first and the last line of private keys,
-// which only say that there is one.
+// Framed returns the secrets without the first and the last line of private keys: these lines
+// only say that there is a key.
 func (x Secrets) Framed() Secrets {
 	const line = "-----"
 	spans := slices.Clone(x.spans)
@@ -216,7 +216,7 @@ func (x Secrets) Hide(other string) string {
 	return other
 }
 
-// minShown is the length at which a part of a secret counts as shown.
+// minShown is the length of a part of a secret that counts as shown.
 const minShown = 4
 
 // CheckShown returns an error if replacing before by after would show a secret of before: it is

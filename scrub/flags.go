@@ -2,8 +2,8 @@ package scrub
 
 import "strings"
 
-// flagTriggers returns the triggers of short flags, which take a password with
-// some commands only.
+// flagTriggers returns the triggers of short flags. They take a password with some commands
+// only.
 func flagTriggers() []trigger {
 	var all []trigger
 	for _, f := range []struct {

@@ -17,7 +17,7 @@ type trigger struct {
 }
 
 const (
-	hashBits = 18 // of the filter, which has 32 KiB
+	hashBits = 18 // of the filter: 32 KiB
 	folding  = 0x20202020
 	mixing   = 0x2E60BD37 // chosen so that source and logs collide with few triggers
 )
@@ -51,8 +51,7 @@ func newIndex(triggers []trigger) *index {
 	return x
 }
 
-// with returns x with more triggers, which come before its own. all are the
-// triggers of x.
+// with returns x with more triggers before its own. all are the triggers of x.
 func (x *index) with(more, all []trigger) *index {
 	n := len(x.chain)
 	for _, t := range more {
@@ -80,8 +79,8 @@ func (x *index) add(triggers []trigger) {
 	}
 }
 
-// bitOf returns the position of a window's bit in the filter: the word depends on
-// all four bytes, the bit on the second, which needs no computation.
+// bitOf returns the position of a window's bit in the filter: the word depends on all four
+// bytes, the bit on the second, without a computation.
 func bitOf(window uint32) (word uint32, bit uint64) {
 	return window * mixing >> (32 - hashBits + 6), 1 << (window >> 8 & 63)
 }

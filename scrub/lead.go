@@ -107,8 +107,7 @@ func (t *text) skipLineNumber(from, at int) int {
 	return from
 }
 
-// skipDiffMark moves the start of a name after the - of a diff, which could be the
-// one of a flag.
+// skipDiffMark moves the start of a name after the - of a diff. It could be the - of a flag.
 func (t *text) skipDiffMark(from int) int {
 	if t.at(from) == '-' && t.at(from+1) != '-' && t.startsLine(from) {
 		return from + 1

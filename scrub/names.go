@@ -88,8 +88,8 @@ func weightOfName(s string) weight {
 	return none
 }
 
-// withoutNumber returns a word without the number at its end, which tells several secrets
-// apart: password1, DB_PASSWORD2. Words such as md5 and sha256 are others without it.
+// withoutNumber returns a word without the number at its end. Such a number tells several
+// secrets apart: password1, DB_PASSWORD2. Words such as md5 and sha256 are others without it.
 func withoutNumber(w string) string {
 	for end := len(w) - 1; end > 0 && end >= len(w)-3; end-- {
 		if digit.has(w[end]) {
@@ -185,7 +185,7 @@ func (w wordSet) ends(s string) bool {
 	return false
 }
 
-// compareFold compares a, which is in lower case, with b in any case.
+// compareFold compares a with b in any case. a is in lower case.
 func compareFold(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if c := cmp.Compare(a[i], fold(b[i])); c != 0 {

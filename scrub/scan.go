@@ -63,7 +63,7 @@ func (p *program) scan(t *text, spans []span) ([]span, int) {
 	return spans, t.hold(p.reach)
 }
 
-// hold returns the first position at which triggers may still become complete: the start of the
+// hold returns the first position where triggers may still become complete: the start of the
 // last word if more text may follow.
 func (t *text) hold(reach int) int {
 	if !t.more {

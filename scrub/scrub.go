@@ -38,9 +38,9 @@ type Rule struct {
 	re      *regexp.Regexp
 }
 
-// A Scrubber masks secrets: credentials of known forms, those of [Options.Extra], and the values
-// of [Scrubber.Set]. Ordinary text comes back unchanged. [New] makes one with options; the zero
-// Scrubber and a nil one use the default options.
+// A Scrubber masks secrets: credentials of known forms, credentials of the forms in
+// [Options.Extra], and the values of [Scrubber.Set]. Ordinary text comes back unchanged. [New]
+// makes one with options; the zero Scrubber and a nil one use the default options.
 //
 // A Scrubber may be used concurrently, also while values are set and removed. For a text in one
 // piece call [Scrubber.Text]. A stream needs a [Writer], since half a secret matches no form.
@@ -104,7 +104,7 @@ func compile(o Options) (*program, error) {
 
 // staticTriggers returns the triggers of all built-in kinds.
 func staticTriggers() []trigger {
-	all := on(besideAKIA, 0, "akia") // before the family, which has the id alone
+	all := on(besideAKIA, 0, "akia") // before the family: it has the id alone
 	for _, f := range families() {
 		all = append(all, f.triggers()...)
 	}

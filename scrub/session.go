@@ -186,8 +186,8 @@ func digest(v string) bool {
 	return len(v) == 64 && strings.Trim(v, "0123456789abcdef") == ""
 }
 
-// wordy reports whether v consists of words, which may end in digits, and of numbers:
-// hunter22, app.example.com, v1.2.3-rc4, getUserName.
+// wordy reports whether v consists of words and numbers: hunter22, app.example.com, v1.2.3-rc4,
+// getUserName. Words may end in digits.
 func wordy(v string) bool {
 	parts := strings.FieldsFunc(v, func(r rune) bool { return r > 0x7f || !alnum.has(byte(r)) })
 	for _, part := range parts {

@@ -10,8 +10,8 @@ type span struct {
 	tail     class  // bytes of the rest of a truncated secret, see Writer
 }
 
-// A text is a text being searched. Finders read it through the methods below,
-// which record whether a result depends on input that has not arrived yet.
+// A text is a text being searched. Finders read it through the methods below. These record
+// whether a result depends on input that has not arrived yet.
 type text struct {
 	s       string
 	more    bool // something may follow s
@@ -65,8 +65,8 @@ func (t *text) runMax(i int, c class, limit int) int {
 	return i
 }
 
-// back returns the start of the bytes of c that end at i, at most limit of
-// them. It stops at the last span, which becomes a mask.
+// back returns the start of the bytes of c that end at i, at most limit of them. It stops at
+// the last span, because the span becomes a mask.
 func (t *text) back(i int, c class, limit int) int {
 	stop := max(t.done, i-limit)
 	for i > stop && kinds[t.s[i-1]]&c != 0 {
@@ -110,7 +110,7 @@ func (t *text) has(i int, want string) bool {
 	return false
 }
 
-// hasFold reports whether want, which is lower case, begins at i in any case.
+// hasFold reports whether want begins at i, in any case. want is lower case.
 func (t *text) hasFold(i int, want string) bool {
 	if i < 0 || i > len(t.s) {
 		return false

@@ -406,7 +406,7 @@ func (s setting) quotedSecret() bool {
 	return digit.any(v) || s.weight == password || s.upperName || mixedCase(v)
 }
 
-// bareSecret decides for a value without quotes, which may be code.
+// bareSecret decides for a value without quotes, perhaps code.
 func (s setting) bareSecret() bool {
 	v := s.value
 	if s.notCode {
@@ -443,7 +443,7 @@ func (s setting) lettersSecret() bool {
 	return s.tightEqual || s.config && (s.weight == password && !joinedWords(v) || len(v) >= 16 && !joinedWords(v))
 }
 
-// passphrase decides for words with blanks between, which may be prose.
+// passphrase decides for words with blanks between, perhaps prose.
 func (s setting) passphrase() bool {
 	v := s.value
 	for _, scheme := range []string{"bearer ", "basic ", "token ", "bot "} {

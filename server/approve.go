@@ -20,9 +20,9 @@ import (
 // client, and the rules that people have made. Of several answers to a question
 // the first counts. *[approvals.Store] implements it.
 type Approvals interface {
-	// Allowed returns the rule under which the call may be made without a question.
+	// Allowed returns the rule that allows the call without a question.
 	Allowed(ctx context.Context, c approvals.Call) (rule approvals.Rule, ok bool, err error)
-	// Attended reports whether a person is present who may answer.
+	// Attended reports whether a person with the right to answer is present.
 	Attended(ctx context.Context) (bool, error)
 	// Ask stores a question and returns its id, or [approvals.ErrTooMany].
 	Ask(ctx context.Context, c approvals.Call, expires time.Time) (id string, err error)
@@ -45,7 +45,7 @@ type Wait string
 
 // The ways to wait. Any other Wait is not to wait.
 const (
-	WaitAttended Wait = "attended" // while a person is there who may answer
+	WaitAttended Wait = "attended" // while such a person is present
 	WaitAlways   Wait = "always"
 )
 
@@ -58,9 +58,8 @@ func (s *Server) mayWait(ctx context.Context, now *settings) bool {
 	return err == nil && attended // a store that cannot be read cannot take an answer either
 }
 
-// An InputRequest lists the questions that must be answered before a call can
-// continue. The client sends the call again with the answers and with State,
-// which binds them to this call.
+// An InputRequest lists the questions that must be answered before a call can continue. The
+// client sends the call again with the answers and with State. State binds them to this call.
 type InputRequest struct {
 	Questions map[string]tool.Question // to the client
 	State     string
@@ -132,7 +131,7 @@ func (c *call) openState(a attempt) (callState, error) {
 	return got, nil
 }
 
-// key returns the caller and the call for which a state is valid.
+// key returns the caller and the call that a state is valid for.
 func (c *call) key(a attempt) callKey {
 	return callKey{
 		Principal: c.Caller.Principal(), Profile: c.Caller.Profile, Session: c.Caller.Session,
@@ -225,8 +224,8 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 	}, nil
 }
 
-// resumeApproval continues a call about which a person was asked. The approval counts
-// for the facts that were shown and the risk at that time.
+// resumeApproval continues a call after a person was asked about it. The approval counts for
+// the shown facts and the risk at that time.
 func (c *call) resumeApproval(ctx context.Context, p proposal, q approvals.Call, sealed callState,
 	a approval) (approval, error) {
 	if sealed.Basis != a.basis || uint8(p.plan.Risk) > sealed.Risk {
@@ -364,7 +363,8 @@ func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed callStat
 	if sealed.Question != "" {
 		var stale bool
 		if d, answered, stale = c.takeDecision(ctx, q, sealed, d, answered); stale {
-			// The client has shown the call as it was before. Who has changed it decides elsewhere.
+			// The client has shown the call before the edit. The person who edited it decides
+			// elsewhere.
 			a.asking, a.question, a.how = true, sealed.Question, "question "+sealed.Question
 			return a, &tool.Asking{}
 		}
@@ -392,8 +392,7 @@ func decided(q approvals.Call, d approvals.Decision, a approval) (approval, erro
 	return a, refusal.Try("do not try it again in another way; ask the user how to continue")
 }
 
-// unanswered refuses a call about which no person decided, with advice how to get
-// a decision.
+// unanswered refuses a call without a decision, with advice how to get a decision.
 func (c *call) unanswered(q approvals.Call, sealed callState) error {
 	switch {
 	case c.Input.Answers[approvalKey] != nil:

@@ -9,10 +9,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// This file serves MCP Apps: clients that declare the extension show the results of some tools
-// with a page of the server. The page is one resource, and is the same for all callers. What it shows beyond the
-// text of a result is in the result's _meta, which models do not get. What the page calls comes through the
-// client like every other call, and so it has the same rights and the same approvals.
+// This file serves MCP Apps: clients that declare the extension show the results of some tools with a page of
+// the server. The page is one resource, and is the same for all callers. Its data beyond the text of a result is
+// in the result's _meta; models do not get that. Calls of the page come through the client like every other
+// call, and so they have the same rights and the same approvals.
 
 const (
 	// appsExtension is the name of the extension among the capabilities.

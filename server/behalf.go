@@ -11,7 +11,7 @@ import (
 
 // CallFor makes a call for work that the server does itself, such as a call of a subagent.
 // Questions to people go to the client of asker, if it is connected to this process, and to
-// people who approve elsewhere.
+// approvers elsewhere.
 func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) tool.Result {
 	x := s.requestTo(asker)
 	req.Can = func(m tool.Medium) bool { return (m == tool.Person || m == tool.Page) && x.can(m) }
@@ -67,8 +67,8 @@ func (s *Server) AskClient(ctx context.Context, c tool.Caller, q approvals.Call,
 	return true
 }
 
-// requestTo returns a request through which questions reach the client of a caller, or
-// no client if it is not connected.
+// requestTo returns a request for questions to the client of a caller, or to no client if it is
+// not connected.
 func (s *Server) requestTo(c tool.Caller) *rpcRequest {
 	sessions := s.notifiedSessions()
 	i := slices.IndexFunc(sessions, func(one *session) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Cache says which results are kept, so that equal calls of a caller get them again.
+// Cache has the results to keep, so that equal calls of a caller get them again.
 type Cache struct {
 	For   map[string]time.Duration // by the name of a tool; others are not kept
 	Bytes int64                    // of all results together

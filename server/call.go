@@ -414,8 +414,8 @@ func (c *call) running(t tool.Tool, sealed callState, idle func()) *tool.Running
 	return running
 }
 
-// atEnd does what must be done when the tool has run, and returns the result of the call: that of the tool with notes, or an
-// error if something could not be done. The error of the tool comes first.
+// atEnd calls the functions for the end of the tool, and returns the result of the call: the tool's result with
+// notes, or an error if a function failed. The error of the tool comes first.
 func (c *call) atEnd(ctx context.Context, ends *tool.Ends, res tool.Result, err error) (tool.Result, error) {
 	notes, failed := ends.Do(ctx)
 	switch {

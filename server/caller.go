@@ -63,7 +63,7 @@ func AccessOf(g tool.Grant) Access {
 }
 
 // verdict returns the decision about the riskiest call of a tool: the strictest decision about
-// the caller and about every caller for which it works.
+// the caller and about every caller that it works for.
 func (s *settings) verdict(a Access, name string) policy.Verdict {
 	v := s.Policy.Verdict(a.subject(), name)
 	for _, outer := range a.Within {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 )
 
-// A conn is a connection over which the messages of one session arrive in order
-// and responses leave in any order: stdio, and the old HTTP+SSE.
+// A conn is a connection with ordered messages from one session and unordered responses to it:
+// stdio, and the old HTTP+SSE.
 type conn struct {
 	session *session
 	out     func(msg []byte) error // may return before the message is written
@@ -52,8 +52,8 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 	return c
 }
 
-// receive handles one message, which came with access a. Notifications and responses
-// are handled at once and in order; requests run concurrently.
+// receive handles one message with access a. Notifications and responses are handled at once
+// and in order; requests run concurrently.
 func (c *conn) receive(raw []byte, a *Access) {
 	m, broken := jsonrpc.Parse(raw)
 	switch {

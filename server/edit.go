@@ -18,9 +18,9 @@ import (
 
 // This file has calls whose arguments a person changes before they allow them. The changed call is checked, prepared
 // and judged as if the agent had made it, and takes the place of the agent's in the question. The client sends the
-// agent's call again as it was: what runs is the call of the question.
+// agent's call again as it was, but the call in the question runs.
 
-// editableCalls are the calls about which this process asks, by the id of the question. The zero value is empty.
+// editableCalls are the calls that this process asks about, by the id of the question. The zero value is empty.
 type editableCalls struct {
 	mu         sync.Mutex
 	byQuestion map[string]*editableCall
@@ -33,7 +33,7 @@ type editableCall struct {
 	expires time.Time
 }
 
-// A callForm is what a call is with some arguments.
+// A callForm is a form of a call: some arguments, the facts for them and the risk.
 type callForm struct {
 	args  json.RawMessage
 	basis string // digest of the facts that were shown
@@ -200,8 +200,8 @@ func (c *call) propose(ctx context.Context) (q approvals.Call, form callForm, er
 	return q, callForm{p.args, q.Basis, p.plan.Risk}, err
 }
 
-// noteEdit adds to the result of a call that a person has changed its arguments. Without that, the model would take
-// the result for that of its own call.
+// noteEdit adds to the result of a call that a person has changed its arguments. Without the note, the model would
+// take the result for the result of its own call.
 func (c *call) noteEdit(res tool.Result) tool.Result {
 	return res.Add(tool.Part{Text: "A person changed the arguments of this call before they allowed it. It ran with: " +
 		text.Clip(c.server.scrub.Text(plainJSON(c.Args)), maxEditShown)})

@@ -99,7 +99,7 @@ func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// readiness says that the server is ready, and what it lacks.
+// readiness says that the server is ready, and lists the missing parts.
 func (h *HTTP) readiness() string {
 	if lacks := h.Server.Config.Lacks; lacks != nil {
 		if what := lacks(); what != "" {
@@ -154,8 +154,8 @@ func (g Guard) originAllowed(origin string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && netaddr.IsLoopback(u.Hostname())
 }
 
-// allowOrigin lets pages of an origin that passed the guard read the answers.
-// They still need a token, which no browser adds by itself.
+// allowOrigin lets pages of an origin that passed the guard read the answers. They still need a
+// token: no browser adds one by itself.
 func allowOrigin(header http.Header, origin string) {
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Add("Vary", "Origin")
@@ -238,7 +238,7 @@ func (h *HTTP) authenticate(r *http.Request) (a Access, refused *Challenge) {
 	switch {
 	case err != nil && who.mayUse(profile):
 		return a, &Challenge{Status: http.StatusNotFound, Reason: err.Error()}
-	case err != nil || !who.mayUse(named): // do not disclose which profiles exist
+	case err != nil || !who.mayUse(named): // do not disclose the names of profiles
 		return a, h.Identities.Forbidden(profile)
 	}
 	a = h.Base
@@ -326,7 +326,7 @@ func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	}
 }
 
-// narrowing reads the headers by which a request restricts its own tools.
+// narrowing reads the headers that restrict the tools of a request.
 func narrowing(header http.Header) policy.Narrow {
 	return policy.Narrow{
 		Tools:    list(header, "X-MCP-Tools"),

@@ -23,12 +23,12 @@ type HTTP struct {
 	TLS        *tls.Config // nil serves plain HTTP
 	// Documents are served to everyone, by their paths. They are JSON.
 	Documents map[string][]byte
-	// Login serves the paths for which Logs reports true, to everyone who can reach the server by an allowed
+	// Login serves the paths for which Logs reports true, to all clients that reach the server by an allowed
 	// host; it checks origins itself. May be nil.
 	Login http.Handler
 	// Logs reports whether a path belongs to Login.
 	Logs func(path string) bool
-	// Hooks serves POST /hooks/{name} for services, which it authenticates; may be nil.
+	// Hooks serves POST /hooks/{name} for services and authenticates them; may be nil.
 	Hooks http.Handler
 	// Approvals serves /approvals for tokens that may decide approvals; may be nil.
 	Approvals func(http.ResponseWriter, *http.Request, Identity)

@@ -136,8 +136,8 @@ func (s *Server) askUserToWatch() string {
 	return "ask the user to run `mcp-tools ui` or `mcp-tools approvals watch` on the server's machine"
 }
 
-// questionPage returns the address of the page on which a person answers a question, or that of all questions for "".
-// While there is no page it returns "".
+// questionPage returns the address of the page where a person answers a question, or, for "", of the page of all
+// questions. Without a page it returns "".
 func (s *Server) questionPage(id string) string {
 	if s.Page == nil {
 		return ""

@@ -331,7 +331,7 @@ func (c *call) callLibrary(ctx context.Context, q LibraryRequest) (found Library
 	return found, err
 }
 
-// keepIf returns a new list of the elements for which ok returns true.
+// keepIf returns a new list of the elements that ok accepts.
 func keepIf[T any](list []T, ok func(T) bool) []T {
 	kept := make([]T, 0, len(list))
 	for _, one := range list {
@@ -492,7 +492,7 @@ func (q LibraryRequest) rpcError(err *tool.Error, modern bool) *jsonrpc.Error {
 		if q.Ref.URI == "" || q.Method == mcp.MethodCompletionComplete {
 			break
 		}
-		f.Data = map[string]string{"uri": text.Clip(q.Ref.URI, maxURI)} // which one, for clients that read several
+		f.Data = map[string]string{"uri": text.Clip(q.Ref.URI, maxURI)} // the resource, for clients that read several
 		if !modern && !aboutSkills(q.Method) {
 			f.Code = mcp.RESOURCE_NOT_FOUND
 		}

@@ -39,7 +39,8 @@ func newRates() *rates {
 	return &rates{buckets: lru.New[string](maxSessions, func(*bucket) int64 { return 1 })}
 }
 
-// hourlyRegain is the hours in which the bucket of an hour would regain its calls: how long the store keeps it.
+// hourlyRegain is the number of hours in which the bucket of an hour would regain its calls. The store keeps
+// the bucket that long.
 const hourlyRegain = 20
 
 // identityShare is how many times the calls of one session an identity may make
@@ -68,7 +69,7 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 		}
 	}
 	if l.PerHour > 0 {
-		// Each hour of the clock has its bucket, which regains nearly nothing in that hour.
+		// Each hour of the clock has its bucket. In that hour it regains nearly nothing.
 		hour := now.Truncate(time.Hour)
 		key := fmt.Sprintf("hour %d of %s", hour.Unix()/3600, a.Caller.Principal())
 		budget := Rate{Times: l.PerHour, Per: hourlyRegain * time.Hour, Burst: l.PerHour - l.PerHour/hourlyRegain}
@@ -119,9 +120,8 @@ func (r *rates) countLocally(until time.Time) {
 	r.resume = until
 }
 
-// queueKey names the line in which the calls of a session wait, and the account of their share.
-// All names that a client invents for its sessions share one line: otherwise more names would
-// get more turns.
+// queueKey names the queue of a session's calls, and the account of their share. All names that
+// a client invents for its sessions share one queue: otherwise more names would get more turns.
 func (a Access) queueKey() slots.For {
 	line := a.Caller.Session
 	if a.Identity != "" && strings.HasPrefix(line, a.Identity+"/") {

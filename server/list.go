@@ -127,7 +127,7 @@ func (s *Server) writeList(ctx context.Context, now *settings, a Access, version
 	return s.clean(plainText(list)), nil
 }
 
-// plainText returns JSON without the escapes that only HTML needs, which the types of mcp-go write.
+// plainText returns JSON without the escapes that only HTML needs: the types of mcp-go write them.
 func plainText(written []byte) []byte {
 	v := jsontext.Value(written)
 	if v.Format(jsontext.PreserveRawStrings(false), jsontext.AllowDuplicateNames(true)) != nil {

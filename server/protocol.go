@@ -19,17 +19,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// This file joins the server with mcp-go's, which answers the methods of the
-// protocol: handshakes, discovery, ping, lists, resources, prompts, completions and
-// subscriptions. Each request has a coreSession, through which the handlers and hooks of mcp-go find
-// the request, and run its pipeline.
+// This file joins the server with mcp-go's. mcp-go answers the methods of the protocol: handshakes,
+// discovery, ping, lists, resources, prompts, completions and subscriptions. Each request has a
+// coreSession: the handlers and hooks of mcp-go find the request through it, and run its pipeline.
 //
 // mcp-go gets a message of ours in place of the client's, without arguments and ids: it would
 // decode 5 MB of arguments six times, and round large ids. tools/call and the tasks of
 // the stateless era do not pass through it, see callTool and serveTask.
 
-// anyItem is the one resource and the one prompt that mcp-go knows. Which one the client
-// asks for is in the request.
+// anyItem is the one resource and the one prompt that mcp-go knows. The request has the real
+// name.
 const anyItem = "item:any"
 
 // newCore returns the server of mcp-go for a configuration.
@@ -154,7 +153,7 @@ func (w writtenContent) MarshalJSON() ([]byte, error) { return w.json, nil }
 // completer is mcp-go's provider of completions.
 type completer struct{}
 
-// CompletePromptArgument completes an argument of a prompt or of a template: the request says which.
+// CompletePromptArgument completes an argument of the prompt or template in the request.
 func (completer) CompletePromptArgument(ctx context.Context, _ string, _ mcp.CompleteArgument,
 	_ mcp.CompleteContext) (*mcp.Completion, error) {
 	found := requestOf(ctx).query(ctx)

@@ -30,8 +30,8 @@ func argumentsShown(s *scrub.Scrubber, raw json.RawMessage) (text, hidden string
 	return tool.Visible(plainJSON(clean)), maskedParts(raw, clean)
 }
 
-// plainJSON writes JSON without the escapes that only a web page needs. A person who reads a &&
-// b as a \u0026\u0026 b does not understand it.
+// plainJSON writes JSON without the escapes that only a web page needs. A person does not
+// understand a \u0026\u0026 b for a && b.
 func plainJSON(raw []byte) string {
 	plain, err := jsontext.AppendFormat(nil, raw)
 	if err != nil {

@@ -76,8 +76,8 @@ func isText(mime string) bool {
 
 // A ResultStore keeps results that are too long for one response.
 type ResultStore interface {
-	// Put stores the text of r for owner, and returns the handle under which only that owner
-	// can page through it.
+	// Put stores the text of r for owner, and returns its handle. Only that owner can page
+	// through it.
 	Put(ctx context.Context, owner string, r io.Reader) (handle string, err error)
 }
 

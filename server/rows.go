@@ -19,7 +19,8 @@ type SessionRows interface {
 // rowsTimeout limits how long a request waits for the row of its session.
 const rowsTimeout = 3 * time.Second
 
-// A sessionRow is what another replica must know of a session: whose it is, and what the client has said about itself.
+// A sessionRow is the state of a session that other replicas need: the owner, and the client's declarations about
+// itself.
 type sessionRow struct {
 	Agent, User, Profile, Workspace, Token, Transport string
 

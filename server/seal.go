@@ -33,7 +33,7 @@ type callState struct {
 	Risk     uint8      `json:"r,omitzero"` // highest risk that the approval covers
 	State    string     `json:"s,omitzero"` // state of the tool
 	Seen     string     `json:"v,omitzero"` // digest of the call that the client shows
-	Edited   editedCall `json:"x,omitzero"` // what a person has made of the call
+	Edited   editedCall `json:"x,omitzero"` // a person's change of the call
 	Nonce    string     `json:"n"`
 	Expires  time.Time  `json:"e"`
 }

@@ -20,14 +20,14 @@ import (
 
 // This file serves the skills extension: clients list skills with the digests of their files, and read the files with
 // resources/read. The requests take the steps of the library, under the policy of the tool that governs skills. A
-// digest is that of the file as the caller reads it, without credentials.
+// digest is computed from the file as the caller reads it, without credentials.
 //
 // A skill that breaks a rule of the extension is left out; the tools have it: its name is not that of its directory,
 // its front matter is not plain YAML, or it has a file that is too large to be sent.
 
 // A SkillLibrary has skills, each a directory with SKILL.md and other files. It answers for the caller of the running
-// request, and shows only skills that the caller may use. The URI of a file is that of the skill with the path of the
-// file, skill://NAME/PATH, and Library.Read returns its content.
+// request, and shows only skills that the caller may use. The URI of a file is skill://NAME/PATH, and Library.Read
+// returns its content.
 type SkillLibrary interface {
 	// SkillURIs lists the URIs of SKILL.md of all skills.
 	SkillURIs(ctx context.Context) ([]string, error)
@@ -140,7 +140,7 @@ func (x *rpcRequest) serveSkills(ctx context.Context) []byte {
 	return jsonrpc.Respond(m.ID, `,"result":`, stamped(written, x.session.server.resultStamp))
 }
 
-// listSkills returns one page of the skills for which may returns true.
+// listSkills returns one page of the skills that may accepts.
 func (c *call) listSkills(ctx context.Context, cursor string, may func(Ref) bool) (list []Skill, next string, err error) {
 	uris, err := c.server.Skills.SkillURIs(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *call) skill(ctx context.Context, uri string) (one Skill, err error) {
 		return one, unserved("its front matter has no description, or another name than its directory")
 	}
 	written, err := text.JSON(one.FrontMatter)
-	if err != nil || string(c.server.scrub.JSON(written)) != string(written) { // it must be that of the file
+	if err != nil || string(c.server.scrub.JSON(written)) != string(written) { // it must be the digest of the file
 		return one, unserved("its front matter has a credential")
 	}
 	return one, nil

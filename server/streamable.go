@@ -104,8 +104,7 @@ func (h *HTTP) serveStateless(w http.ResponseWriter, r *http.Request, a Access, 
 	out.deliver(s.handle(r.Context(), m, a, out.sender()), true)
 }
 
-// serveSubscription serves a subscriptions/listen request, which may stay open for
-// days.
+// serveSubscription serves a subscriptions/listen request. The request may stay open for days.
 func (h *HTTP) serveSubscription(r *http.Request, s *session, m *jsonrpc.Message, a Access, out *stream) delivery {
 	h.Server.addSession(s)
 	defer s.close()

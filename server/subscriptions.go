@@ -287,8 +287,7 @@ func (l *subscriptionCounter) leave(who string) {
 	}
 }
 
-// owner returns the key by which subscriptions are counted: the identity, or else
-// the one session.
+// owner returns the key for counting subscriptions: the identity, or else the one session.
 func (a Access) owner() string {
 	if a.Identity != "" {
 		return a.Identity

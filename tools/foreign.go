@@ -5,7 +5,7 @@ import "strings"
 // A substitute does the work of a tool that other systems have and this one has not.
 type substitute struct {
 	tool string // that the caller must be able to use
-	try  string // what to do
+	try  string // the advice
 }
 
 // Substitute returns the advice in place of a tool of another system, with one of the tools that are usable. It returns

@@ -1,5 +1,5 @@
-// Package tools lists the tools of all groups. It knows which groups there are
-// and what they need to work, and nothing about a single tool. Begin with All.
+// Package tools lists the tools of all groups. It knows the groups and their requirements, and
+// nothing about a single tool. Begin with All.
 package tools
 
 import (
@@ -50,7 +50,7 @@ type World struct {
 	Sessions  *sessions.Sessions
 	Models    *llm.Models
 	Scheduler *automation.Scheduler
-	Orders    *orders.Orders   // of what providers of media make
+	Orders    *orders.Orders   // orders of media from providers
 	Model     automation.Model // nil without a language model
 	Scripts   *script.Runner
 	Messaging messaging.Options

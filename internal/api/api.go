@@ -1,9 +1,9 @@
 // Package api sends requests to the APIs of services: of models, media, chats, search engines and collectors. It has
-// one [Transport], an http.RoundTripper over the egress rules of an [outbound.Client] that adds the credential, bounds
-// bodies, tries again, and returns errors without the credential in them; and one [Client] for services without a
-// library of their own, which sends and reads JSON.
+// one [Transport], an http.RoundTripper over the egress rules of an [outbound.Client] that adds the credential,
+// bounds bodies, tries again, and returns errors without the credential in them; and one [Client] for services
+// without a library of their own; it sends and reads JSON.
 //
-// It knows no service: how a credential is added and what the errors of a service mean is in the packages that use it.
+// It knows no service: the packages that use it add the credential and interpret the errors of a service.
 //
 // Begin with [New]. A package without a library calls [Client.JSON]. A package with the library of a vendor gives it
 // the HTTP client of the same Transport, any word as its key, no retries and no settings from the environment:
@@ -16,9 +16,9 @@
 //		err = service.Failure(ctx, err) // of the connection: a *Error without the credential, or the cause of ctx
 //	}
 //
-// The Transport writes the real key over the word of the library, and does so for hosts of the service only. Where a
-// service has its key in the path, as Telegram, Options.Attach changes the path; the URL that the library knows, which
-// may be in its errors, then has no key.
+// The Transport writes the real key over the word of the library, for hosts of the service only. Where a service has
+// its key in the path, as Telegram, Options.Attach changes the path; the library's URL, and so its errors, have no
+// key.
 package api
 
 import (
@@ -59,7 +59,7 @@ type Options struct {
 	// Attach adds the credential to a request: to its header or, as errors do not show URLs, to its path. nil: the header
 	// Authorization: Bearer KEY.
 	Attach func(r *http.Request, key string)
-	// Scrub removes other credentials from what errors show. nil: there are none.
+	// Scrub removes other credentials from errors. nil: there are none.
 	Scrub func(text string) string
 
 	MaxBytes int64         // of a response; 0 is 4 MiB
@@ -202,7 +202,7 @@ func (t *Transport) send(ctx context.Context, r outbound.Request) (*http.Respons
 	}
 	length := answer.Length
 	if answer.Header.Get("Content-Length") == "" {
-		length = -1 // unknown, or that of a compressed body
+		length = -1 // unknown, or the length of a compressed body
 	}
 	return &http.Response{
 		Status: fmt.Sprint(answer.Status, " ", http.StatusText(answer.Status)), StatusCode: answer.Status,
@@ -212,7 +212,8 @@ func (t *Transport) send(ctx context.Context, r outbound.Request) (*http.Respons
 
 func notInHeaders(c rune) bool { return c <= ' ' || c == 0x7f }
 
-// A secret adds the header of a request, which may have credentials, and the key to requests to the service.
+// A secret adds two things to requests to the service: the header of the call, perhaps with credentials, and
+// the key.
 type secret struct {
 	t      *Transport
 	header http.Header
@@ -227,7 +228,7 @@ func (s secret) Attach(_ context.Context, r *http.Request) (bool, error) {
 	encoding := r.Header.Values("Accept-Encoding")
 	maps.Copy(r.Header, s.header)
 	if r.Header.Del("Accept-Encoding"); len(encoding) > 0 {
-		r.Header["Accept-Encoding"] = encoding // what the outbound client decompresses
+		r.Header["Accept-Encoding"] = encoding // the encodings that the outbound client decompresses
 	}
 	if s.key != "" {
 		s.t.o.Attach(r, s.key)

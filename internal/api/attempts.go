@@ -17,13 +17,13 @@ const (
 // Attempts say how often something is tried. The zero Attempts try it once.
 type Attempts struct {
 	Max   int           // 0 is one
-	First time.Duration // about the pause after the first attempt, which doubles; 0 is a second
+	First time.Duration // approximate pause after the first attempt; it doubles; 0 is a second
 	Wait  func(ctx context.Context, d time.Duration) error
 }
 
 // Do calls once until it does not want to be called again, or Max times. Between two attempts it waits as long as the
-// error asks for, or longer after each. Errors are the last one of once, or the cause of ctx if that has ended and the
-// last error is not that of a response: a response is known, whatever happens after it.
+// error asks for, or longer after each. The error is the last error of once, or the cause of ctx if ctx has ended and
+// the last error does not come from a response: the outcome of a response is known.
 func (a Attempts) Do(ctx context.Context, once func() (err error, again bool)) error {
 	pause := a.First
 	if pause <= 0 {

@@ -28,7 +28,7 @@ type Call struct {
 	// Safe marks a call that may be repeated without harm, as GET and HEAD always may.
 	Safe     bool
 	Timeout  time.Duration // 0 is the limit of the options
-	MaxBytes int64         // of the response; 0 is that of the options
+	MaxBytes int64         // of the response; 0 is the maximum in the options
 	// Redirects is the maximum number of redirects. Without, a redirect is an error.
 	Redirects int
 	// Check returns the error that a response with status 2xx describes. nil: it describes none.
@@ -90,8 +90,8 @@ func (c *Client) exchange(ctx context.Context, call Call, r outbound.Request) (a
 	return answer, err
 }
 
-// Open sends a call, again if it fails temporarily, and returns a response with status 2xx. The caller reads its body,
-// which ends with an error for [Transport.Failure], and closes it.
+// Open sends a call, again if it fails temporarily, and returns a response with status 2xx. The caller reads its body
+// and closes it. Errors of the body are for [Transport.Failure].
 func (c *Client) Open(ctx context.Context, call Call) (res *http.Response, err error) {
 	r, err := c.request(call)
 	if err != nil {

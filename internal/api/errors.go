@@ -37,7 +37,7 @@ type Error struct {
 	After   time.Duration
 	// Temporary says that the same request may succeed later.
 	Temporary bool
-	// Unaccepted says that the service has certainly not done what the request asks for.
+	// Unaccepted says that the request certainly had no effect at the service.
 	Unaccepted bool
 
 	Unreached bool // no connection was made, or none may be made
@@ -67,7 +67,7 @@ func (e *Error) Because(cause error) *Error {
 	return e
 }
 
-// Unwrap returns the cause, which is logged and not shown.
+// Unwrap returns the cause. It is logged and not shown.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Has reports whether the service has used one of some words for the error.
@@ -106,7 +106,7 @@ func (t *Transport) describe(ctx context.Context, e *Error, body []byte) {
 	if message = t.Clean(ctx, message); message != "" && e.Status >= 400 {
 		e.Message = message
 	}
-	if e.Has("insufficient_quota") { // which lasts
+	if e.Has("insufficient_quota") { // a lasting condition
 		e.Temporary = false
 	}
 }

@@ -30,8 +30,8 @@ type Setup struct {
 	At func(place string) (store.Options, error)
 }
 
-// Room returns the verbs with which operators manage the store. Restoring a backup is
-// none, because it works without settings: see [Places.Restore].
+// Room returns the operators' verbs for the store. Restoring a backup is no verb, because it
+// works without settings: see [Places.Restore].
 func Room(setup Setup) *room.Room {
 	o := &operator{setup: setup}
 	return &room.Room{
@@ -175,8 +175,8 @@ func (o *operator) backup(ctx context.Context, a backupArgs) (none tool.Result, 
 	return note(room.Said(done, "%s has %s (%s).%s", a.File, done.size(), terminal.FileSize(done.Bytes), more)), nil
 }
 
-// collect copies the journals of killed processes to the store, which must exist, and returns a function that adds a
-// note to a result.
+// collect copies the journals of killed processes to the store, and returns a function that adds a note to a result.
+// The store must exist.
 func (o *operator) collect(ctx context.Context) (func(tool.Result) tool.Result, error) {
 	if err := o.exists(); err != nil {
 		return nil, err
@@ -194,8 +194,8 @@ func (o *operator) collect(ctx context.Context) (func(tool.Result) tool.Result, 
 	}, err
 }
 
-// missing returns lines about the files that backups of the store do not have: of all of
-// them, or only of those that are missing on this machine.
+// missing returns lines about the files that backups of the store do not have: of all of them,
+// or only of the files missing on this machine.
 func (p Places) missing(title, when string, onlyMissing bool) string {
 	lines := ""
 	for _, part := range p.parts()[:3] {
@@ -302,7 +302,7 @@ func (o *operator) migrate(ctx context.Context, a migrateArgs) (none tool.Result
 	return note(result), nil
 }
 
-// copyBlobs copies the large contents to the place that the settings give those of another store.
+// copyBlobs copies the large contents to the place that the settings name for the other store.
 func (o *operator) copyBlobs(ctx context.Context, to *store.Store) error {
 	places, err := o.setup.Places()
 	if err != nil {

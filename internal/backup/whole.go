@@ -86,7 +86,7 @@ func (p Places) restoreBlobs(ctx context.Context, z *zip.Reader, s *store.Store)
 // A part is a part of a backup of everything beside the store: a file or directory, under a name in the archive.
 type part struct{ name, what, path string }
 
-// parts returns the parts of an installation, which need not exist.
+// parts returns the parts of an installation. They may not exist.
 func (p Places) parts() []part {
 	beside := filepath.Dir(p.Settings)
 	return []part{
@@ -106,8 +106,8 @@ func derived(name string) bool {
 	return slices.Contains([]string{"files/index", "files/locks", "files/pending"}, name)
 }
 
-// backup writes the store and all parts to one private file. Files that change while
-// they are copied are those of a moment.
+// backup writes the store and all parts to one private file. A file that changes meanwhile is
+// copied as it was at one moment.
 func (p Places) backup(ctx context.Context, s *store.Store, to string) (m store.Manifest, err error) {
 	if old, err := openAll(to); err == nil {
 		_ = old.Close() // it was only read
@@ -148,8 +148,8 @@ func (p Places) backup(ctx context.Context, s *store.Store, to string) (m store.
 	return m, private.SyncDir(filepath.Dir(to))
 }
 
-// addPart adds a file, or what is in a directory. Commands of callers write to some parts: what they replace by a
-// link in the meantime leads to nothing outside the part.
+// addPart adds a file, or the content of a directory. Commands of callers write to some parts: if they replace a
+// file by a link meanwhile, the link leads to nothing outside the part.
 func addPart(ctx context.Context, z *zip.Writer, p part) error {
 	if info, err := os.Lstat(p.path); err != nil || !info.IsDir() {
 		if err == nil && info.Mode().IsRegular() {
@@ -227,8 +227,8 @@ func openAll(name string) (*zip.ReadCloser, error) {
 // besideSettings has the parts that are beside the settings file.
 var besideSettings = []string{"config.yaml", "tools.d", "plugins"}
 
-// spots reads a whole backup, and returns where its members belong, without those that are not restored. Files that
-// exist are an error without force.
+// spots reads a whole backup, and returns the destination of each member that is restored. Files that exist are an
+// error without force.
 func (p Places) spots(z *zip.Reader, force bool) (_ map[*zip.File]spot, err error) {
 	parts := p.parts()
 	places := map[*zip.File]spot{}

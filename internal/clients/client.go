@@ -1,18 +1,17 @@
-// Package clients knows the settings files of MCP clients: where each lies,
-// how it names a server, and how to add, show and remove ours without
-// changing a byte of what the user wrote.
+// Package clients knows the settings files of MCP clients: the place of each, its form of a
+// server, and how to add, show and remove ours without changing a byte of the user's text.
 //
-// Files are edited in their syntax trees, never decoded and encoded again, so
-// comments, key order, indentation, line ends and a byte order mark survive.
-// After each edit the result is parsed and compared with what was there: if
-// anything but our entry differs, the file is left alone.
+// Files are edited in their syntax trees, never decoded and encoded again, so comments, key
+// order, indentation, line ends and a byte order mark survive. After each edit the result is
+// parsed and compared with the former file: if anything but our entry differs, the file is left
+// alone.
 //
-// It does not know what our server can do, who may call it, or how to start it; it
-// never connects to a client and never runs one.
+// It knows neither the abilities and callers of our server, nor how to start it; it never
+// connects to a client and never runs one.
 //
-// Begin with [All] and [Client.Connect]. The clients are in clients.txt, which
-// [Client] explains, the places of files in places.go, the entries in server.go,
-// and the syntaxes in json.go, toml.go and yaml.go.
+// Begin with [All] and [Client.Connect]. The clients are in clients.txt, explained by [Client],
+// the places of files in places.go, the entries in server.go, and the syntaxes in json.go,
+// toml.go and yaml.go.
 package clients
 
 import (
@@ -40,9 +39,9 @@ type Client struct {
 	Anywhere bool
 
 	paths   map[string]string // of its file, for Env.find, by system; "" is any system
-	pack    string            // name of its package for Windows, which has settings of its own
+	pack    string            // name of its package for Windows; the package has settings of its own
 	project string            // path in a workspace, with slashes; "" if it has none
-	shared  bool              // the file belongs to a workspace, which others may read
+	shared  bool              // the file belongs to a workspace; others may read it
 	strict  bool              // the client reads no JSON with comments
 	syntax  syntax
 	shape   shape

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// A syntax edits settings files of one format. Each method gets the whole file,
-// which may be empty, and does not change it: results are new slices. The error for
-// a file that does not parse is a *[SyntaxError].
+// A syntax edits settings files of one format. Each method gets the whole file and does not
+// change it: results are new slices. The file may be empty. The error for a file that does not
+// parse is a *[SyntaxError].
 type syntax interface {
 	// entry returns the text of the named server's entry, "" when it has none.
 	entry(src []byte, name string) (string, error)
@@ -48,7 +48,7 @@ type Status struct {
 	Path      string
 	Exists    bool   // the file is there
 	Connected bool   // it has an entry with the name
-	Entry     string // text of the entry, which may contain a token
+	Entry     string // text of the entry; it may contain a token
 }
 
 // Render returns the entry in the form of a new settings file.

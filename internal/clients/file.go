@@ -61,9 +61,9 @@ func readSettings(path string) (settings, error) {
 	return s, nil
 }
 
-// replace replaces the content of the file, completely or not at all, and returns the
-// path of the backup. Only the owner can read a new file, which may contain a token,
-// unless it belongs to a project.
+// replace replaces the content of the file, completely or not at all, and returns the path of
+// the backup. Only the owner can read a new file, because it may contain a token, unless it
+// belongs to a project.
 func (s settings) replace(data []byte, shared bool, now time.Time) (backup string, err error) {
 	dirMode := fs.FileMode(0o700)
 	if !s.exists {

@@ -29,8 +29,8 @@ type jsonDoc struct {
 	newline string
 }
 
-// maxNodes is the max number of objects and arrays in a file, which limits the
-// recursion of the parser.
+// maxNodes is the max number of objects and arrays in a file. It limits the recursion of the
+// parser.
 const maxNodes = 1 << 20
 
 // parseJSON parses src. A file without a value gets an empty object.
@@ -106,7 +106,7 @@ func complain(src, text []byte, err error) error {
 		message = "this comment does not end"
 	case strings.HasSuffix(message, "unexpected EOF"):
 		message = "unexpected end of the file"
-	case strings.HasPrefix(message, "invalid literal"): // with the text, which may be long
+	case strings.HasPrefix(message, "invalid literal"): // with the text; it may be long
 		message = "invalid value"
 	}
 	return syntaxError(src, start+column-1, "%s", message)
@@ -131,8 +131,8 @@ func (f jsonFile) find(src []byte, name string) (d *jsonDoc, servers *hujson.Obj
 	return d, servers, index, err
 }
 
-// only returns the index of the member with that name, or -1. Two of them are an
-// error, since programs differ on which one they use.
+// only returns the index of the member with that name, or -1. Two of them are an error, since
+// programs differ in their choice.
 func (d *jsonDoc) only(object *hujson.Object, name string) (int, error) {
 	found := -1
 	for i, m := range object.Members {
@@ -366,7 +366,7 @@ func commentEnd(extra hujson.Extra) (end int) {
 	return end
 }
 
-// sameLine returns the offset after the last comment on the first line, which belongs to
+// sameLine returns the offset after the last comment on the first line. The comment belongs to
 // the value before it.
 func sameLine(extra hujson.Extra) (end int) {
 	for at := 0; at < len(extra); {

@@ -204,9 +204,8 @@ func (h shape) http(s Server) fields {
 	return append(out, h.extra...)
 }
 
-// owned reports whether Connect may change a key of an entry. What a user has added
-// (a timeout, a list of trusted tools, an environment variable) stays when it is
-// updated.
+// owned reports whether Connect may change a key of an entry. Additions of the user (a timeout,
+// a list of trusted tools, an environment variable) stay when the entry is updated.
 func (s Server) owned(key string) bool {
 	switch key {
 	case "type", "command", "cmd", "args", "url", "uri", "httpUrl", "serverUrl", "transport":

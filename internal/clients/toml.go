@@ -104,8 +104,8 @@ func (d *tomlDoc) statement(n *unstable.Node, table []string) tomlStatement {
 	return tomlStatement{span: key, header: true, list: n.Kind == unstable.ArrayTable, path: path}
 }
 
-// A tomlEntry is one server: the tables [servers.name] and [servers.name.more],
-// which may be anywhere in the file.
+// A tomlEntry is one server: the tables [servers.name] and [servers.name.more], anywhere in the
+// file.
 type tomlEntry struct {
 	main   int // index of the table [servers.name], -1 without one
 	tables []tomlTable
@@ -370,7 +370,7 @@ func tomlKey(key string) string {
 	return tomlQuote(key)
 }
 
-// tomlText writes the values of our entries: text, lists of text, and tables of text, which
+// tomlText writes the values of our entries: text, lists of text, and tables of text. Tables
 // stand on one line to keep the entry in one piece.
 func tomlText(v any) string {
 	switch v := v.(type) {

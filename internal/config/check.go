@@ -14,7 +14,7 @@ type Checker interface {
 	Check(add Add)
 }
 
-// A Warner is a section that finds values in it with which the program starts, and that an operator should correct.
+// A Warner is a section that finds values that an operator should correct, although the program starts with them.
 type Warner interface {
 	// Warn reports each of them to add, with the path of a setting within the section.
 	Warn(add Add)

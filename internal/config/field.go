@@ -13,12 +13,12 @@ import (
 // A field is one declaration of a section, with its tags:
 //
 //	yaml      its name in the file
-//	doc       what it is for; if absent, that is among the texts of the section, see Texts
+//	doc       its purpose; if absent, the texts of the section have it, see Texts
 //	default   its default value; of lists, separated by commas, or * for all of enum
 //	flag      its flag on the command line
 //	flags     of a section declared elsewhere, the names in it that are flags too
 //	min, max  bounds of numbers, sizes and durations
-//	enum      the words that are accepted, separated by commas; if absent, those of Words
+//	enum      the words that are accepted, separated by commas; if absent, the list of Words
 //	form      the form of its text, see form.go; of lists and maps, of their values
 //	keys      the form of a map's keys
 //	required  it must be set if its parent is
@@ -66,8 +66,8 @@ func fields(section reflect.Type) []field {
 	return list
 }
 
-// Declared is a map of texts by name, whose names are declared elsewhere, such as by the services of chats. A field of
-// such a type adds the settings to its section, which is the value of a map.
+// Declared is a map of texts by name. The names are declared elsewhere, such as by the services of chats. A field of
+// such a type adds the settings to its section; the section itself is the value of a map.
 type Declared interface {
 	Declared() []Declaration
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Files returns the absolute paths of the settings file, also if it does not exist yet, of the place where one is
-// looked for by default, and of the files and directories with secrets or rules that the settings name. A user who can
-// change one of them can change the policy of the server.
+// Files returns the absolute paths of the settings file, also if it does not exist yet, of the default settings file,
+// and of the files and directories with secrets or rules that the settings name. A user with the right to change one
+// of them can change the policy of the server.
 func (l *Loaded[T]) Files() []string {
 	usual, _ := LoadOptions{Getenv: func(name string) string {
 		if name == EnvConfig {

@@ -74,8 +74,9 @@ func (r *Reader[T]) Load(o LoadOptions) (*Loaded[T], error) {
 	return l, nil
 }
 
-// Examine does Load and calls more, which finds problems with the settings together, also if settings
-// have problems, so that one run shows all. Without an error, the problems are warnings.
+// Examine does Load and calls more, also if settings have problems, so that one run shows all
+// problems. more finds problems with the settings together. Without an error, the problems are
+// warnings.
 func (r *Reader[T]) Examine(o LoadOptions, more func(*Loaded[T]) Problems) (*Loaded[T], Problems, error) {
 	l, err := r.load(o, nil)
 	var wrong Problems
@@ -94,7 +95,7 @@ func (r *Reader[T]) Examine(o LoadOptions, more func(*Loaded[T]) Problems) (*Loa
 	return nil, nil, wrong
 }
 
-// unread reports whether there is a file of which nothing could be read. Then further problems are not about the
+// unread reports whether there is a file without any readable setting. Then further problems are not about the
 // content of the file.
 func (l *Loaded[T]) unread() bool { return l.Path != "" && l.lines == nil }
 
@@ -255,9 +256,8 @@ func (d *decoder) overlay(f field, key, text string, v reflect.Value) {
 	d.value(spot{node: node, path: key}, v, f)
 }
 
-// Locate returns the place of a value, for errors about it. path is that of a
-// setting or of something in it, such as policy.agents.ann.allow[2]. The line is 0
-// if the source has no lines.
+// Locate returns the place of a value, for errors about it. path names a setting or a value in
+// it, such as policy.agents.ann.allow[2]. The line is 0 if the source has no lines.
 func (l *Loaded[T]) Locate(path string) (source string, line int) {
 	for key, source := range l.Source {
 		if inside(path, key) && source != byDefault && l.lines[key] == 0 {

@@ -28,8 +28,8 @@ const (
 	// data directory. It is not a setting.
 	EnvVaultDir = envPrefix + "VAULT_DIR"
 
-	// EnvToken is the variable in which clients should keep their token. It is not a
-	// setting, and there is no warning about it.
+	// EnvToken is the variable for clients to keep their token. It is not a setting, and there
+	// is no warning about it.
 	EnvToken = envPrefix + "TOKEN"
 )
 
@@ -67,8 +67,8 @@ func home(getenv func(string) string, goos string) string {
 	return getenv("HOME")
 }
 
-// DataDir returns the absolute path of the data directory, which need not exist: the path of a flag, else of the
-// environment, else the usual one.
+// DataDir returns the absolute path of the data directory: the path of a flag, else of the environment, else the
+// usual one. The directory may not exist.
 func DataDir(flag string, getenv func(string) string) (string, error) {
 	return dataDir(flag, getenv, runtime.GOOS)
 }

@@ -66,8 +66,8 @@ func (b Blobs) Place(engine string) string {
 	return BlobsInFiles
 }
 
-// storeForm accepts locations of a store without a password, which belongs neither
-// into the file nor on the command line.
+// storeForm accepts locations of a store without a password: a password belongs neither into
+// the file nor on the command line.
 func storeForm() form {
 	return form{
 		words: "a directory, a URL such as postgres://user@host/database without a password, " +
@@ -150,7 +150,7 @@ func StorePlace(text, dir, home string) (Store, error) {
 // password. It is empty if none is set.
 func (s Store) Place(from Sources) (string, error) { return place("store.dsn", s.DSN, from) }
 
-// DirectPlace returns the URL of Direct, which may have a password. It is empty if none is set.
+// DirectPlace returns the URL of Direct, perhaps with a password. It is empty if none is set.
 func (s Store) DirectPlace(from Sources) (string, error) {
 	url, err := place("store.direct", s.Direct, from)
 	if err == nil && url != "" && !postgresURL(url) {

@@ -9,8 +9,8 @@ import (
 // Documented is a section with texts about its settings in a file settings.txt, since they are too long
 // for tags:
 //
-//	# Settings: text about the section, where Settings is the name of its Go type
-//	timeout: text about the setting timeout, which may be continued
+//	# Settings: text about the section; Settings is the name of its Go type
+//	timeout: text about the setting timeout; it may be continued
 //	  in indented lines
 //
 // The file also has the texts of the sections in it that are declared in the same package.

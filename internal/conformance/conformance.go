@@ -1,6 +1,6 @@
 // Package conformance runs the protocol's own conformance suite, a program for Node that
-// .ci/conformance-install fetches. It knows how the suite is started and what it writes,
-// and no server. It is imported by tests only. Begin with [Install].
+// .ci/conformance-install fetches. It knows how to start the suite and its output, and no
+// server. It is imported by tests only. Begin with [Install].
 package conformance
 
 import (
@@ -62,8 +62,8 @@ type Check struct {
 	Details      json.RawMessage `json:"details"`
 }
 
-// Expected reads which scenarios of a list in testdata/conformance must pass, and how many
-// checks of each at least. Without it a suite that checks nothing would pass.
+// Expected reads the scenarios of a list in testdata/conformance that must pass, and the
+// minimum of checks of each. Without it a suite that checks nothing would pass.
 func (s Suite) Expected(t *testing.T, list string) map[string]int {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.expected, list+".txt"))
@@ -86,15 +86,15 @@ func (s Suite) Expected(t *testing.T, list string) map[string]int {
 	return least
 }
 
-// Run runs scenarios against the server at url, and returns what was found, by scenario.
-// What failed is for [Judge] to report.
+// Run runs scenarios against the server at url, and returns the checks by scenario. [Judge]
+// reports failures.
 func (s Suite) Run(t *testing.T, url string, which ...string) map[string][]Check {
 	t.Helper()
 	dir := t.TempDir()
 	run := exec.CommandContext(t.Context(), s.node, append([]string{s.program, "server", "--url", url, "-o", dir},
 		which...)...)
 	run.WaitDelay = patience
-	// A status of 1 says that something failed. Judge decides what counts of that.
+	// A status of 1 says that a check failed. Judge decides which failures count.
 	out, err := run.CombinedOutput()
 	switch failed := (*exec.ExitError)(nil); {
 	case errors.As(err, &failed) && failed.ExitCode() == 1:
@@ -126,7 +126,7 @@ func (s Suite) Run(t *testing.T, url string, which ...string) map[string][]Check
 	return found
 }
 
-// Judge compares what was found with what must pass. A failure of a check with its id in
+// Judge compares the checks with the expected minimum. A failure of a check with its id in
 // fixture is expected: it needs a tool that the server under test does not have.
 func Judge(t *testing.T, found map[string][]Check, least map[string]int, fixture ...string) {
 	t.Helper()

@@ -1,8 +1,8 @@
-// Package desktop shows notifications on the desktop of the person who runs the program: with notify-send, with
-// osascript, or as a toast of Windows.
+// Package desktop shows notifications on the desktop of this machine's user: with notify-send, with osascript,
+// or as a toast of Windows.
 //
-// It knows these programs and what they do with a text: no text becomes an argument that is an option, or markup. It
-// does not know what the notifications are about. Begin with [Notifier.Show].
+// It knows these programs and their use of a text: no text becomes an argument that is an option, or markup. It does
+// not know the subject of notifications. Begin with [Notifier.Show].
 package desktop
 
 import (
@@ -33,8 +33,8 @@ type Notifier struct {
 }
 
 const (
-	// maxQueued is how many notifications wait. Further ones are dropped: a person who has not seen that many does
-	// not miss one more.
+	// maxQueued is the maximum number of waiting notifications. Further ones are dropped: to a person they make no
+	// difference.
 	maxQueued = 5
 	// timeLimit is the time for one notification.
 	timeLimit = 10 * time.Second
@@ -42,7 +42,7 @@ const (
 	maxText = 400
 )
 
-// variables are the names of the environment by which programs find the desktop of the person.
+// variables are the environment variables that lead programs to the desktop.
 func variables() []string {
 	return []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 }
@@ -126,7 +126,7 @@ const title = "mcp-tools"
 func (n *Notifier) command(body string) program.Spec {
 	body = text.Clip(tool.Visible(body), maxText)
 	switch n.system {
-	case "darwin": // the script gets the text as data; what follows the title is no option
+	case "darwin": // the script gets the text as data; the words after the title are no options
 		return program.Spec{Argv: []string{
 			"osascript", "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)",
 			"-e", "end run", title, body,

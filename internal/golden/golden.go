@@ -1,6 +1,6 @@
-// Package golden compares what tests produce with files in the repository. With
-// the flag -update the tests write the files instead; make golden does that for
-// all of them. It is imported by tests only. Begin with Check.
+// Package golden compares the output of tests with files in the repository. With the flag
+// -update the tests write the files instead; make golden does that for all of them. It is
+// imported by tests only. Begin with Check.
 //
 // Tests that use it are called TestGolden..., so that make golden can run them
 // alone.

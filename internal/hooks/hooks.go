@@ -1,11 +1,12 @@
 // Package hooks runs programs of the operator before and after calls of tools.
 //
 // A hook before a call can block it, have a person asked, or change its arguments. A hook after a call adds to the
-// result, or works on the changed files, such as a formatter. Hooks narrow the policy and never widen it. Events, and the JSON on
-// stdin and stdout, are those of Claude Code as far as they apply.
+// result, or works on the changed files, such as a formatter. Hooks narrow the policy and never widen it. Events, and
+// the JSON on stdin and stdout, come from Claude Code as far as they apply.
 //
-// The package knows programs and what they answer. It does not know policies: the server applies a [Ruling]. A hook before a call that fails
-// blocks the call, because it may be there to protect something. Begin with [Set.Before] and [Set.After].
+// The package knows programs and their answers. It does not know policies: the server applies a [Ruling]. A hook
+// before a call that fails blocks the call, because it may be there to protect something. Begin with [Set.Before] and
+// [Set.After].
 package hooks
 
 import (
@@ -65,9 +66,9 @@ func New(s Settings, o Options) *Set {
 
 // A Ruling is the decision of the hooks before a call.
 type Ruling struct {
-	Args json.RawMessage // in place of those of the call; nil: no hook has changed them
+	Args json.RawMessage // the changed arguments of the call; nil: no hook has changed them
 	Ask  string          // why a person must approve the call; "" for no reason
-	Ran  []string        // the hooks, and what they did
+	Ran  []string        // the hooks, and their effects
 }
 
 // Before runs the hooks before a call. Its error blocks the call, and is written for the model. After an approval it runs them
@@ -104,7 +105,8 @@ func (s *Set) Before(ctx context.Context, c Call) (r Ruling, err error) {
 	return r, nil
 }
 
-// After runs the hooks after a call that has not failed. It returns what they say about it, for the model.
+// After runs the hooks after a call that has not failed. It returns their messages about the call, for the
+// model.
 func (s *Set) After(ctx context.Context, c Call, result func() string) (says, ran []string) {
 	if s == nil {
 		return nil, nil
@@ -160,7 +162,7 @@ type response struct {
 	Content string `json:"content"`
 }
 
-// answer is the JSON on stdout, or what an exit code says.
+// answer is the JSON on stdout, or the meaning of an exit code.
 type answer struct {
 	Continue *bool  `json:"continue"`
 	Stop     string `json:"stopReason"`
@@ -182,7 +184,7 @@ func (a answer) blocks() (reason string, blocked bool) {
 	return cmp.Or(short(a.Specific.Reason), short(a.Reason), short(a.Stop), "it gave no reason"), true
 }
 
-// exitBlocked is the exit code with which a hook objects. The reason is on stderr.
+// exitBlocked is the exit code of a hook that objects. The reason is on stderr.
 const exitBlocked = 2
 
 // run runs a hook, and returns its answer. No output is no objection.

@@ -29,7 +29,7 @@ type HookSettings struct {
 	Timeout time.Duration `yaml:"timeout" max:"5m"`
 }
 
-// An Event is the time at which a hook runs. The names are those of Claude Code.
+// An Event is the time at which a hook runs. The names come from Claude Code.
 type Event string
 
 // The events.

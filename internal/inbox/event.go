@@ -1,15 +1,14 @@
-// Package inbox keeps the events for sessions: that a subagent or a command has
-// ended, that a message has arrived, that a task was assigned. Each session has
-// one inbox, in the store, and an agent with a user has one for whichever session
-// of theirs comes next.
+// Package inbox keeps the events for sessions: that a subagent or a command has ended, that a
+// message has arrived, that a task was assigned. Each session has one inbox, in the store, and
+// an agent with a user has one for the next session of theirs.
 //
-// An event is delivered once. [Inbox.Take] returns events for the result of a call, and
-// binds them to it; [Inbox.Sent] confirms them when the response was written. What
-// was not confirmed, because the process died, is delivered again after a while, and
-// marked so. [Inbox.Wait] waits for the first event.
+// An event is delivered once. [Inbox.Take] returns events for the result of a call, and binds
+// them to it; [Inbox.Sent] confirms them when the response was written. An event that was not
+// confirmed, because the process died, is delivered again after a while, and marked so.
+// [Inbox.Wait] waits for the first event.
 //
-// The package does not know sessions, transports or what the events are about.
-// Begin with [Add], then [Inbox.Take].
+// The package does not know sessions, transports or the subject of events. Begin with [Add],
+// then [Inbox.Take].
 package inbox
 
 import (
@@ -48,8 +47,8 @@ const (
 	Delivery Kind = "delivery" // a message to a person could not be delivered
 )
 
-// To names the receiver: one session, or with an empty Session whichever session
-// of the agent and the user comes next, which is never a subagent.
+// To names the receiver: one session or, with an empty Session, the next session of the agent
+// and the user. Subagents do not count as the next session.
 type To struct {
 	tool.Owner
 	Session string // the result of [tool.Caller.Key]
@@ -73,8 +72,9 @@ func (to To) Reaches(session To) bool {
 		(to.Session == "" || to.Session == AnySession || to.Session == session.Session)
 }
 
-// sessionsFor returns the Session of each receiver whose events a caller gets. A subagent could
-// act on what its parent, or another session of the same owner, should have learned.
+// sessionsFor returns the Session of each receiver whose events a caller gets. A subagent does
+// not get the events of its parent or of another session of the owner: it could act on them
+// instead.
 func sessionsFor(c tool.Caller) []string {
 	switch {
 	case c.Depth == 0:

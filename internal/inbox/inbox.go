@@ -18,8 +18,8 @@ import (
 // Options configure an Inbox.
 type Options struct {
 	Store *store.Store
-	// Lease is the time for which taken and unconfirmed events are kept for the call that took
-	// them. It must be longer than the writing of a response. 0 is the default.
+	// Lease is the time for which taken and unconfirmed events are kept for their call. It must
+	// be longer than the writing of a response. 0 is the default.
 	Lease time.Duration
 	Log   *slog.Logger // nil: silent
 }

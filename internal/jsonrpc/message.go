@@ -107,8 +107,8 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Parse reads one message. The Error that it returns is the response to the
-// message, which then holds the id if it could be read.
+// Parse reads one message. The Error is the response to the message. The message then holds the
+// id if it could be read.
 func Parse(raw []byte) (*Message, *Error) {
 	m := &Message{Raw: raw}
 	if huge := tooBig(raw); huge != nil {

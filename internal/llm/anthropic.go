@@ -62,7 +62,7 @@ type anthropicBlock struct {
 	Cache   *anthropicCache `json:"cache_control,omitempty"`
 }
 
-// anthropicKept is the Kept of a message: all its blocks, which include thoughts.
+// anthropicKept is the Kept of a message: all its blocks, including thoughts.
 type anthropicKept struct {
 	Model   string            `json:"model"`
 	Content []json.RawMessage `json:"content"`

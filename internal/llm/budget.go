@@ -49,7 +49,7 @@ func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Mon
 
 func (a Amount) minus(b Amount) Amount { return Amount{a.Tokens - b.Tokens, a.Money - b.Money} }
 
-// exceeds returns the measure by which a exceeds a limit, as text, or "".
+// exceeds returns the measure in which a exceeds a limit, as text, or "".
 func (a Amount) exceeds(limit Amount) string {
 	switch {
 	case limit.Tokens > 0 && a.Tokens > limit.Tokens:
@@ -81,9 +81,9 @@ func (o Options) Unpriced(p Provider, model string) bool {
 	return o.Budgets.inMoney() && !own && !known
 }
 
-// A ledger keeps the use in the store, which all processes share. A request reserves the most
-// that it can use, and gives back the rest when it has ended. The reservations of a process
-// that dies stay used.
+// A ledger keeps the use in the store, shared by all processes. A request reserves its maximum
+// use, and gives back the rest when it has ended. The reservations of a process that dies stay
+// used.
 type ledger struct {
 	store  *store.Store
 	limits Budgets
@@ -229,7 +229,7 @@ func (l *ledger) tellNear(t *store.Tx, row ledgerRow, before, now Amount) error 
 	return nil
 }
 
-// useAge is the age at which records of use are removed.
+// useAge is the age of records of use that are removed.
 const useAge = 90 * 24 * time.Hour
 
 // Sweep removes old records of use, and sessions without any.

@@ -1,19 +1,18 @@
 // Package llm sends requests to language models: to endpoints with the API of OpenAI's chat
-// completions, which most providers have, and to endpoints with the API of Anthropic's
-// Messages.
+// completions (most providers have it), and to endpoints with the API of Anthropic's Messages.
 //
-// The operator chooses the endpoints, which may be on this machine; no URL and no
-// key comes from a caller. Their responses are not trusted: they are bounded while
-// they are read, and the text of a model is data. Errors may be shown to a model:
-// they contain the message of the provider, without the key.
+// The operator chooses the endpoints. They may be on this machine; no URL and no key comes from
+// a caller. Their responses are not trusted: they are bounded while they are read, and the text
+// of a model is data. Errors may be shown to a model: they contain the message of the provider,
+// without the key.
 //
 // The two APIs are written here, not by the SDKs of their vendors, over package api. openai-go 3.96 adds 18.7 MB to the
 // program and 1.5 ms to each start, genai 1.77 adds 7.8 MB with gRPC and 3.2 ms (the bounds are 8 MB and 1 ms).
 // anthropic-sdk-go 1.84 adds 5.5 MB, 45 packages and 0.6 ms, and would replace 100 lines of anthropic.go.
 //
-// Begin with [Models.Complete], which finds the provider of a model, keeps the budgets and
-// records the use. [Client.Complete] is one request with retries; openai.go and anthropic.go
-// are the two APIs.
+// Begin with [Models.Complete]. It finds the provider of a model, keeps the budgets and records
+// the use. [Client.Complete] is one request with retries; openai.go and anthropic.go are the
+// two APIs.
 package llm
 
 import (
@@ -39,8 +38,8 @@ type Request struct {
 	Owner tool.Caller
 	// Effort is how much a model that can think does so; "" is the model's own.
 	Effort Effort
-	// Purpose is work of the server itself, for which the caller may use Limit in a day beside
-	// the other budgets. "" is none.
+	// Purpose is work of the server itself. The caller may use Limit in a day for it beside the
+	// other budgets. "" is none.
 	Purpose string
 	Limit   Amount
 }

@@ -30,8 +30,8 @@ type Options struct {
 	Store     *store.Store             // keeps the use; nil keeps nothing, and there are no budgets
 	Scrub     func(text string) string // the text to send; nil leaves it as it is
 	Record    func(context.Context, Use)
-	// Near is called in the transaction in which four fifths of a budget of a day are used,
-	// with the principal of the budget or, for the budget of all, "". It may be nil.
+	// Near is called in the transaction that reaches four fifths of a budget of a day, with the
+	// principal of the budget or, for the budget of all, "". It may be nil.
 	Near func(t *store.Tx, principal, used string) error
 	Log  *slog.Logger
 }
@@ -73,8 +73,8 @@ type Use struct {
 	Err     error
 }
 
-// Models are all models that the operator has set up. The methods may be called
-// concurrently, and on a nil *Models, which has no model.
+// Models are all models that the operator has set up. The methods may be called concurrently. A
+// nil *Models has no model.
 type Models struct {
 	o       Options
 	names   []string // PROVIDER/NAME, the default first

@@ -10,7 +10,7 @@ import (
 
 // openAI is the API of chat completions.
 type openAI struct {
-	current bool // OpenAI's own: it has a new name for max_tokens, which others do not know
+	current bool // OpenAI's own: it has a new name for max_tokens, unknown to others
 }
 
 type openAIRequest struct {

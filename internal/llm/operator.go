@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators see the use of models, and the check of the providers. key
+// Room returns the verbs for operators to see the use of models, and the check of the providers. key
 // returns the key of a provider.
 func Room(settings func() Settings, key func(provider string) (string, error)) *room.Room {
 	o := new(operator)
@@ -40,7 +40,7 @@ type operator struct{ store *store.Store }
 type Cost struct {
 	Day     string `json:"day"`
 	Caller  string `json:"caller,omitempty"`  // agent and user; "" for the sum of all callers
-	Purpose string `json:"purpose,omitempty"` // part of what the caller has used
+	Purpose string `json:"purpose,omitempty"` // part of the caller's use
 	Calls   int64  `json:"calls"`
 	Tokens  int64  `json:"tokens"`
 	Cost    Money  `json:"cost_micros"` // in millionths of a dollar

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Price is in dollars per million tokens, which is millionths of a dollar per token.
+// A Price is in dollars per million tokens: millionths of a dollar per token.
 type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
 
 // Of returns the price of a usage.

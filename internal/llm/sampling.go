@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Usable reports whether there is a model for the call that ctx belongs to: one of the
-// settings or, without any, the model of a client that offers it (sampling of MCP, which
-// clients of 2026-07-28 no longer have).
+// Usable reports whether there is a model for the call that ctx belongs to: one of the settings
+// or, without any, the model of a client that offers it (sampling of MCP; clients of 2026-07-28
+// no longer have it).
 func (m *Models) Usable(ctx context.Context) bool { return len(m.Names()) > 0 || canSample(ctx) }
 
 func canSample(ctx context.Context) bool {
@@ -22,9 +22,9 @@ func canSample(ctx context.Context) bool {
 	return can != nil && can(tool.Model)
 }
 
-// sample lets the model of the client reply. The first time it returns a *tool.Asking,
-// which the tool must return before it changes anything; the call is then made again,
-// with the answer. There are no tools, and no budgets: it is the client's own model.
+// sample lets the model of the client reply. The first time it returns a *tool.Asking. The tool
+// must return it before it changes anything; the call is then made again, with the answer.
+// There are no tools, and no budgets: it is the client's own model.
 func sample(ctx context.Context, r Request) (Reply, error) {
 	params := map[string]any{"maxTokens": cmp.Or(max(r.MaxTokens, 0), DefaultMaxTokens)}
 	if r.System != "" {

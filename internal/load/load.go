@@ -26,7 +26,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Plan is what agents do.
+// A Plan is the work of the agents.
 type Plan struct {
 	Agents  int           `yaml:"agents"`  // sessions at a time
 	For     time.Duration `yaml:"for"`     // how long they call
@@ -151,7 +151,7 @@ func (r Report) Answered() (n int) {
 	return n
 }
 
-// A Row is what one kind of request took, in milliseconds.
+// A Row has the times of one kind of request, in milliseconds.
 type Row struct {
 	Name   string  `json:"name"`
 	Count  int     `json:"count"`
@@ -165,7 +165,7 @@ type Row struct {
 // Sessions is the name of the row with the starts of sessions.
 const Sessions = "(session)"
 
-// Run does what the plan says, and returns what it took. It returns early when ctx ends, with what there is.
+// Run carries out the plan, and returns the times. It returns early when ctx ends, with the results so far.
 func Run(ctx context.Context, t Target, p Plan) (Report, error) {
 	if err := errors.Join(t.Check(), p.Check()); err != nil {
 		return Report{}, err

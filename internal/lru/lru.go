@@ -1,8 +1,8 @@
 // Package lru is a cache that evicts the least recently used values when all
 // together are too large.
 //
-// It knows the size of each value and the limit. It does not know what values are,
-// when they expire, or who owns them: callers put that into the value or the key.
+// It knows the size of each value and the limit. It knows neither the meaning, the expiry nor
+// the owners of values: callers put that into the value or the key.
 //
 // Begin with [New].
 package lru

@@ -21,8 +21,7 @@ type Chunk struct {
 // Options are the sizes of chunks, in bytes. Bytes and not characters: a
 // Chinese character says more than a Latin letter, and takes more bytes.
 type Options struct {
-	// Target is the size to which chunks are filled; 0 means [DefaultTarget], and less than 64
-	// means 64.
+	// Target is the size of full chunks; 0 means [DefaultTarget], and less than 64 means 64.
 	Target int
 	// Limit is the max size of a chunk; text that belongs together may fill it.
 	// 0 means twice the target, and less than the target the target.
@@ -50,7 +49,7 @@ func (o Options) sensible() Options {
 // slack returns the largest size of a rest that is not cut again.
 func (o Options) slack() int { return min(o.Limit, o.Target+o.Target/2) }
 
-// small returns the size below which a piece joins a neighbour.
+// small returns the maximum size of a piece that joins a neighbour.
 func (o Options) small() int { return o.Target / 4 }
 
 // Chunks cuts a text into pieces for a search index. Every line that is not blank is in one

@@ -86,8 +86,8 @@ const (
 // in front matter a key, or { of JSON, follows in the line below ---, with only comments between.
 //
 // Front matter is YAML, without anchors, aliases, tags and merge keys, of at most 64 KiB. A plain value may
-// contain ": ", which YAML does not allow, because people write that. A plain true, false or null is not a
-// string; everything else is, yes and 007 too.
+// contain ": ". YAML does not allow this, but people write it. A plain true, false or null is not a string;
+// everything else is, yes and 007 too.
 //
 // The error is a [*SyntaxError]; the body is right in that case too.
 func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error) {

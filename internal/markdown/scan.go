@@ -1,11 +1,11 @@
-// Package markdown splits texts in Markdown: into chunks for a search index, into headings,
-// into front matter and body, and into plain text; and it escapes text that is not Markdown. It knows the syntax (CommonMark with tables,
-// as far as that decides what belongs together). It knows neither the origin and the readers of
-// a text nor the use of the pieces. Every text is valid Markdown; only front matter can be
-// invalid. Time and memory are linear in the length of the text.
+// Package markdown splits texts in Markdown: into chunks for a search index, into headings, into front matter and
+// body, and into plain text; and it escapes text that is not Markdown. It knows the syntax (CommonMark with tables,
+// as far as it matters for keeping blocks together). It knows neither the origin and the readers of a text nor the
+// use of the pieces. Every text is valid Markdown; only front matter can be invalid. Time and memory are linear in
+// the length of the text.
 //
-// Begin with [Chunks] and [FrontMatter]; the scanner in scan.go is what
-// Chunks, [Headings] and [Plain] read the text with.
+// Begin with [Chunks] and [FrontMatter]; Chunks, [Headings] and [Plain] read the text with the
+// scanner in scan.go.
 package markdown
 
 import (
@@ -36,7 +36,7 @@ type reader struct {
 	over bool   // behind the last line
 }
 
-// read begins at the offset at, which is in the line with the number no.
+// read begins at the offset at, in the line with the number no.
 func read(text string, at, no int) reader {
 	r := reader{text: text, at: at, no: no}
 	r.load()
@@ -252,8 +252,7 @@ func (s *scanner) quote(b *block) {
 	}
 }
 
-// prose takes a table, or a paragraph to where it ends, which may be the line
-// that makes a heading of it.
+// prose takes a table, or a paragraph to its end, perhaps the line that makes a heading of it.
 func (s *scanner) prose(b *block) {
 	if s.atTable() {
 		b.kind = table

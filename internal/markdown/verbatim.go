@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// Verbatim returns the front matter of a text as the values that JSON has, with numbers as [json.Number]. Other
-// programs read the same values from it: what only [FrontMatter] reads, such as a plain value that contains ": ", is
-// an error. Plain values are numbers, true, false and null by the core schema of YAML 1.2; dates are strings.
+// Verbatim returns the front matter of a text as values of JSON, with numbers as [json.Number]. Other programs read
+// the same values from it: text that only [FrontMatter] accepts, such as a plain value that contains ": ", is an
+// error. Plain values are numbers, true, false and null by the core schema of YAML 1.2; dates are strings.
 func Verbatim(text string) (map[string]any, error) {
 	lines, _, _, err := splitMatter(text)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Lacking skips a test, because what is missing. If the list MCP_TOOLS_REQUIRE contains
-// what, or all, the test fails.
+// Lacking skips a test, because what is missing. If the list MCP_TOOLS_REQUIRE has that name,
+// or all, the test fails.
 func Lacking(t testing.TB, what, why string) {
 	t.Helper()
 	required := strings.Split(os.Getenv("MCP_TOOLS_REQUIRE"), ",")
@@ -22,8 +22,8 @@ func Lacking(t testing.TB, what, why string) {
 	t.Skip(why)
 }
 
-// GoRoot returns the directory of the Go toolchain, which holds the source of the
-// standard library. The test is skipped without the go command.
+// GoRoot returns the directory of the Go toolchain, with the source of the standard library.
+// The test is skipped without the go command.
 func GoRoot(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), Program(t, "go"), "env", "GOROOT").Output()

@@ -1,5 +1,5 @@
-// Package netaddr knows which names and addresses mean this machine. It does
-// not resolve names; whether an address may be dialled is decided in egress.
+// Package netaddr knows the names and addresses of this machine. It does not resolve names;
+// package egress decides whether an address may be dialled.
 package netaddr
 
 import (

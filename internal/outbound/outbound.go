@@ -1,7 +1,6 @@
-// Package outbound defines HTTP requests to the web and their responses. The web
-// tools use it, and package api, over which all services are reached; package egress
-// implements [Client], and is the only package that does. This package knows no address rules and
-// opens no connection.
+// Package outbound defines HTTP requests to the web and their responses. The web tools and
+// package api use it; all services are reached over package api. Only package egress implements
+// [Client]. This package knows no address rules and opens no connection.
 //
 // Begin with [Client].
 package outbound
@@ -23,8 +22,8 @@ type Client interface {
 	// The caller closes the body. The body returns an error when ctx or the time of the
 	// request ends.
 	Do(ctx context.Context, r Request) (*Answer, error)
-	// Check returns the error with which Do would refuse a request, as far as that is
-	// known without resolving names, connecting or sending.
+	// Check returns the error if Do would refuse a request, as far as that is known without
+	// resolving names, connecting or sending.
 	Check(ctx context.Context, r Request) error
 }
 

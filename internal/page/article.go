@@ -163,8 +163,8 @@ func (c *clutterFinder) isTeaserList(i int) bool {
 	return linked > 1
 }
 
-// belongsTo reports whether an element beside the article, of which the best part is given,
-// belongs to it.
+// belongsTo reports whether an element beside the article belongs to it. best is the best part
+// of the article.
 func (c *clutterFinder) belongsTo(k, best int, hasParagraphs bool) bool {
 	a, n := c.amount(k), c.measures[k].node
 	linked := a.linked * 100 / max(a.all(), 1)

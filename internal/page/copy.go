@@ -10,10 +10,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// copier copies the content of a page for the converter, which changes the tree that
-// it is given. The copy has no element whose only sense is its style; links, images
-// and formulas are resolved; tables have no cell that spans others. A heading and a
-// cell contain no blocks. The copy is limited in size and in the depth of its lists.
+// copier copies the content of a page for the converter, because the converter changes its
+// tree. The copy has no element whose only sense is its style; links, images and formulas are
+// resolved; tables have no cell that spans others. A heading and a cell contain no blocks. The
+// copy is limited in size and in the depth of its lists.
 type copier struct {
 	ctx       context.Context
 	base      *url.URL

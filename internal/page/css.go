@@ -249,7 +249,7 @@ type style struct {
 	transparent             bool // opacity, filter
 	away                    bool // moved off the screen
 	moved, shrunk, zoomed   bool // by transform, translate, scale or zoom
-	clipped                 bool // clip, which needs position
+	clipped                 bool // clip; it needs position
 	clipPathed, masked      bool
 	positioned              bool    // absolute or fixed
 	width, height           float64 // pixels; -1 is not set
@@ -445,7 +445,7 @@ func (st *style) inheritColors(in *inherited) {
 	}
 }
 
-// far is the distance in pixels at which an element counts as off the screen.
+// far is the distance in pixels of an element off the screen.
 const far = 900
 
 var (
@@ -454,7 +454,7 @@ var (
 	scalesToNothing = text.Pattern(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
 )
 
-// A mask of one gradient, and the colours in one through which nothing shows.
+// A mask of one gradient, and the colours in one that hide everything.
 var (
 	gradient      = text.Pattern(`^(?:repeating-)?(?:linear|radial|conic)-gradient\(([^()]*)\)[^,()]*$`)
 	clearStop     = text.Pattern(`(?:rgb|hsl)a?\([^()]*[,/] *0?(?:\.0*)?%? *\)|#0000\b|#[0-9a-f]{6}00\b`)

@@ -16,7 +16,7 @@ type hiddenRemover struct {
 	ctx        context.Context
 	sheet      *sheet
 	onWhite    bool // no external style sheet can set a background: it is white by default
-	scripts    bool // the page has scripts, which may fade in transparent parts
+	scripts    bool // the page has scripts; they may fade in transparent parts
 	elements   int
 	characters int
 	invisible  int

@@ -29,8 +29,8 @@ var newConverter = sync.OnceValue(func() *converter.Converter {
 	))
 })
 
-// pagePlugin takes the place of the library's base plugin, which escapes every < and >,
-// takes quadratic time to look ahead from brackets, and separates all blocks by empty lines.
+// pagePlugin takes the place of the library's base plugin. The base plugin escapes every < and
+// >, takes quadratic time to look ahead from brackets, and separates all blocks by empty lines.
 type pagePlugin struct{}
 
 // Name returns the name of the plugin that the commonmark plugin requires.
@@ -316,6 +316,6 @@ func isLineStart(text []byte, i int) int {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// labelEscaper escapes a text between the brackets of a link or an image. Underscores
-// stay: they are in the names of credentials, which would not be recognised.
+// labelEscaper escapes a text between the brackets of a link or an image. Underscores stay:
+// they are in the names of credentials, and an escaped name is not recognised.
 var labelEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`, "*", `\*`)

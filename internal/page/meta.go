@@ -129,8 +129,7 @@ func attrOrEmpty(n *html.Node, key string) string {
 	return attr(n, key)
 }
 
-// isAddress reports whether a text is the address of a page, which some sites give as
-// the author.
+// isAddress reports whether a text is the address of a page: some sites give it as the author.
 func isAddress(text string) bool {
 	text = strings.ToLower(strings.TrimSpace(text))
 	return strings.Contains(text, "://") || strings.HasPrefix(text, "www.") || strings.HasPrefix(text, "/")

@@ -1,24 +1,24 @@
 // Package page converts the HTML of a web page to Markdown, plain text or cleaned
 // HTML of its main part, together with its title, author and dates.
 //
-// It knows how pages are encoded and structured, which parts a person at a screen
-// would not see, and which parts are navigation or advertising. It knows nothing
-// of the network: it is given bytes and fetches nothing. Pages are untrusted, so
-// the input, the tree, the style sheets and the output are bounded, and the time
-// is linear in the size of the page. The result contains no invisible characters,
-// but it is still untrusted text that the caller has to quote.
+// It knows the encoding and structure of pages, the parts that a person at a screen would not
+// see, and the parts that are navigation or advertising. It knows nothing of the network: it is
+// given bytes and fetches nothing. Pages are untrusted, so the input, the tree, the style
+// sheets and the output are bounded, and the time is linear in the size of the page. The result
+// contains no invisible characters, but it is still untrusted text that the caller has to
+// quote.
 //
 // Begin with [Read]. A page goes through
 //   - charset.go: decode the bytes,
 //   - parse.go: filter the tokens and build the tree,
-//   - hidden.go, css.go: remove what is hidden,
+//   - hidden.go, css.go: remove hidden parts,
 //   - meta.go: read title, author and dates,
 //   - content.go: find the main part,
 //   - copy.go, blocks.go, inline.go, table.go, math.go: copy it, without the
 //     elements that are only style,
 //   - markdown.go: convert the copy with html-to-markdown and our rules for it.
 //
-// cleanhtml.go writes HTML instead; selector.go finds what a CSS selector matches.
+// cleanhtml.go writes HTML instead; selector.go finds the matches of a CSS selector.
 package page
 
 import (
@@ -61,7 +61,7 @@ type Page struct {
 	Links  []Link // if Options.Links is set; each address once
 	Hidden Hidden
 	Main   bool // Text is the main part, not the whole body or the match of a selector
-	Beside int  // characters of paragraphs beside the article, which are left out
+	Beside int  // characters of paragraphs beside the article; they are left out
 	Script bool // the page has hardly any text, but scripts that probably load it
 	Cut    bool // the page exceeds a limit, and its end is missing
 }

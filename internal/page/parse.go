@@ -27,7 +27,7 @@ type filtered struct {
 	html         []byte
 	title        string
 	styles       []string // style elements for screens
-	linksStyle   bool     // the page has external style sheets, which are not read
+	linksStyle   bool     // the page has external style sheets; they are not read
 	base         string   // href of the first base element
 	hasBase      bool
 	jsonLD       []string

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A selector is a CSS selector that finds its matches in time linear in the size of
-// the page. Cascadia walks back and forth for each element, which takes forever on
-// a page made for it; so it only matches single elements here. Goquery, which selects
-// elsewhere, tells neither that a selector is invalid nor the weight of a style rule.
+// A selector is a CSS selector that finds its matches in time linear in the size of the page.
+// Cascadia walks back and forth for each element and takes forever on a page made for it; so it
+// only matches single elements here. Goquery selects elsewhere; it reports neither an invalid
+// selector nor the weight of a style rule.
 type selector struct {
 	groups [][]step // of a list with commas
 }

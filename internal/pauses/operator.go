@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators pause calls.
+// Room returns the operators' verbs for pauses of calls.
 func Room() *room.Room {
 	o := new(operator)
 	return &room.Room{

@@ -2,7 +2,7 @@
 // agent, a session, or all callers. All processes on the store refuse the calls that it
 // covers, and end what runs already, until the row is removed.
 //
-// Begin with [Watch], which a server asks about each call.
+// Begin with [Watch]. A server asks it about each call.
 package pauses
 
 import (
@@ -17,8 +17,8 @@ import (
 // Topic is the topic of pauses in the change feed.
 const Topic = "pause"
 
-// A Pause says who must not call. Without an agent it covers all agents, and without a
-// session all sessions.
+// A Pause names the callers that must not call. Without an agent it covers all agents, and
+// without a session all sessions.
 type Pause struct {
 	Agent   string    `json:"agent,omitempty"`
 	Session string    `json:"session,omitempty"`
@@ -40,7 +40,7 @@ func (p Pause) covers(session string, agents ...string) bool {
 	return false
 }
 
-// Add adds a pause, or replaces that of the same agent and session.
+// Add adds a pause, or replaces the pause of the same agent and session.
 func Add(ctx context.Context, s *store.Store, p Pause) error {
 	return s.Update(ctx, func(t *store.Tx) error {
 		if _, err := t.Exec(`INSERT INTO pause (agent, session, reason, who, at) VALUES ($1, $2, $3, $4, {{now}})

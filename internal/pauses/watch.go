@@ -40,8 +40,8 @@ type running struct {
 	end     context.CancelCauseFunc
 }
 
-// NewWatch returns a Watch. It reads the store from the first call on. At each new pause
-// it calls end, for what calls have left running.
+// NewWatch returns a Watch. It reads the store from the first call on. At each new pause it
+// calls end, for commands and jobs that calls have left running.
 func NewWatch(s *store.Store, log *slog.Logger, end func(covered func(agent, session string) bool, why string)) *Watch {
 	w := &Watch{store: s, end: end, log: log, known: make(chan struct{}), running: map[*running]bool{}}
 	w.ctx, w.stop = context.WithCancel(context.Background())
@@ -131,7 +131,7 @@ func (w *Watch) watch() {
 	}
 }
 
-// apply replaces the pauses, and ends what the new ones cover.
+// apply replaces the pauses, and ends calls and commands that the new ones cover.
 func (w *Watch) apply(list []Pause) {
 	w.mu.Lock()
 	before := map[Pause]bool{}

@@ -160,7 +160,7 @@ func checkMemory(c image.Config) error {
 	return nil
 }
 
-// contextReader returns the error of its context, which decoders do not check.
+// contextReader returns the error of its context: decoders do not check it.
 type contextReader struct {
 	*io.SectionReader
 	ctx context.Context

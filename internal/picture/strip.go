@@ -107,7 +107,7 @@ func jpegOrientation(data []byte) int {
 	}
 }
 
-// tiffOrientation returns the orientation in a TIFF directory, which Exif also uses.
+// tiffOrientation returns the orientation in a TIFF directory. Exif uses such a directory too.
 func tiffOrientation(t []byte) int {
 	var order binary.ByteOrder = binary.BigEndian
 	if bytes.HasPrefix(t, []byte("II")) {

@@ -1,11 +1,10 @@
-// Package private reads and writes small files that only their owner may use:
-// keys, tables, and other files that several processes share in a data
-// directory. A file is replaced as a whole: readers see the old or the new
-// version, and a crash or a power cut leaves one of the two. Writers take turns
-// with a file lock, which the system releases when its holder dies.
+// Package private reads and writes small files that only their owner may use: keys, tables, and
+// other files that several processes share in a data directory. A file is replaced as a whole:
+// readers see the old or the new version, and a crash or a power cut leaves one of the two.
+// Writers take turns with a file lock; the system releases it when its holder dies.
 //
-// The package knows what private means on each system. It does not know what is
-// in the files, and it does not repair a file that is damaged or missing.
+// The package knows the permissions of private files on each system. It does not know the
+// contents of the files, and does not repair a damaged or missing file.
 //
 // Begin with Replace and Lock.
 package private
@@ -64,7 +63,7 @@ func MakeSub(dir, name string) (string, error) {
 	return path, nil
 }
 
-// maxTempAge is the age at which a temporary file counts as left by a killed process.
+// maxTempAge is the age of a temporary file that counts as left by a killed process.
 const maxTempAge = 24 * time.Hour
 
 // TempFile creates a temporary file in dir, and dir as MakeSub does. It removes files that
@@ -154,9 +153,8 @@ func read(path string, max int, others fs.FileMode, mode string) ([]byte, error)
 	return text[:n], nil
 }
 
-// Replace writes text to the file at path, which it creates or replaces. Callers must hold a
-// lock: all writers use the same temporary name, and Replace removes the remains of a crash
-// there.
+// Replace creates or replaces the file at path with text. Callers must hold a lock: all writers
+// use the same temporary name, and Replace removes the remains of a crash there.
 func Replace(path string, text []byte) error {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -196,9 +194,9 @@ func Remove(path string) error {
 // lockEvery is the interval between attempts to take a lock.
 const lockEvery = 2 * time.Millisecond
 
-// Lock takes the lock file at path, which excludes other goroutines and
-// processes. It waits at most timeout. The file stays when the lock is released:
-// if it were removed, two processes could lock two files of the same name.
+// Lock takes the lock file at path, to exclude other goroutines and processes. It waits at most
+// timeout. The file stays when the lock is released: if it were removed, two processes could
+// lock two files of the same name.
 func Lock(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|dontWait, 0o600)
 	if err != nil {

@@ -15,8 +15,8 @@ const dontWait = 0
 // open always returns "": Windows has no modes. [protect] makes new directories private.
 func open(fs.FileInfo, fs.FileMode, string, string) string { return "" }
 
-// protect gives a new directory, and what will be in it, to its user and the system alone, whatever the directory above
-// it allows to others.
+// protect gives a new directory, and its future content, to its user and the system alone, even if the directory
+// above it allows more.
 func protect(dir string) error {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {

@@ -32,8 +32,8 @@ func (r *release) images() error {
 	return r.image("image-full", r.debianLayers)
 }
 
-// image writes an image with the layers of base, which may depend on the processor, below
-// the program.
+// image writes an image with the layers of base below the program. They may depend on the
+// processor.
 func (r *release) image(name string, base func(arch string) ([][]entry, error)) error {
 	index := v1.ImageIndex(empty.Index)
 	index = mutate.IndexMediaType(index, types.OCIImageIndex)

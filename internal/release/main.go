@@ -3,8 +3,8 @@
 // for package managers, bills of materials and checksums. It needs Go, make and git, and no Docker
 // daemon. The same commit gives the same bytes.
 //
-// It is a module of its own, so that what it needs does not become a dependency of the
-// program. Begin with run; files has what the packages contain beside the program.
+// It is a module of its own, so that its dependencies do not become dependencies of the
+// program. Begin with run; files has the other files of the packages.
 package main
 
 import (
@@ -163,7 +163,7 @@ func (r *release) tree(dir, prefix string, filled func(name string) bool) (all [
 	return all, err
 }
 
-// plugins writes the plugins of clients, which start the mcp-tools of the PATH.
+// plugins writes the plugins of clients. They start the mcp-tools of the PATH.
 func (r *release) plugins() error {
 	all, err := r.tree("plugins", "mcp-tools-plugins/", func(string) bool { return true })
 	if err != nil {

@@ -50,7 +50,7 @@ type placed struct {
 
 func (r *release) packageInfo(p program, format string) (*nfpm.Info, error) {
 	number, pre, _ := strings.Cut(r.version, "-")
-	if format == "apk" { // which knows _rc1 and _git20261123, and no dots in them
+	if format == "apk" { // apk knows _rc1 and _git20261123, and no dots in them
 		pre = strings.ReplaceAll(pre, ".", "")
 	}
 	all := []placed{{path: "/usr/bin/mcp-tools", from: p.path, mode: 0o755}}

@@ -1,7 +1,7 @@
 // Package sandbox describes the places for commands: isolated, or on the host.
 //
-// There is one way to run a command. The server starts a small agent, which is this program
-// again, in the sandbox. It starts them, forwards their output, kills them with all their
+// There is one way to run a command. The server starts a small agent, this program again, in
+// the sandbox. The agent starts commands, forwards their output, kills them with all their
 // descendants, and ends everything when the server has ended. A [Launcher] starts the agent:
 // kernel (namespaces, Landlock, seccomp), docker (a container) or host (no isolation). Package
 // wire is the protocol, box is the server's side, agent the other side, and commands chooses

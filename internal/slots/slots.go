@@ -1,15 +1,16 @@
-// Package slots bounds how many pieces of work run at once, and divides the slots fairly.
+// Package slots limits the number of pieces of work that run at once, and divides the slots
+// fairly.
 //
-// A [Queue] has slots for calls, for example. Who asks for one says for whom it is: an
-// account, such as a user, and a line of that account, such as a session. Work that gets
-// no slot waits in its line, and lines take turns.
+// A [Queue] has slots for calls, for example. A request names an account, such as a user, and a
+// line of that account, such as a session. Work that gets no slot waits in its line, and lines
+// take turns.
 //
 // An account gets another slot only while it has fewer than are free. So one account alone
 // has half of them, two have a third each, and an account that has none gets one at once
 // unless there are as many busy accounts as slots: long work of one never stops the others.
 //
-// Work that has a slot and begins to wait for something else gives it back with
-// [Slot.Idle]. The package does not know what runs.
+// Work that has a slot and begins to wait for something else gives it back with [Slot.Idle].
+// The package does not know the work.
 package slots
 
 import (

@@ -1,13 +1,12 @@
-// Package telemetry shows the operator what the program does: metrics for Prometheus, traces for
-// OpenTelemetry, and the log.
+// Package telemetry shows the operator the work of the program: metrics for Prometheus, traces
+// for OpenTelemetry, and the log.
 //
 // It knows how calls are counted and timed, the wire format of spans, and the format of log
-// lines. It does not know which verdicts, outcomes and kinds of secrets exist: its caller
-// declares these label values, and any other value is counted as "_other". Otherwise clients
-// could fill the memory with labels. It never sends or logs arguments or results, and it scrubs
-// all text.
+// lines. It does not know the verdicts, outcomes and kinds of secrets: its caller declares
+// these label values, and any other value is counted as "_other". Otherwise clients could fill
+// the memory with labels. It never sends or logs arguments or results, and it scrubs all text.
 //
-// Begin with [Calls], which observes every call, and with [NewLogger].
+// Begin with [Calls], the observer of every call, and with [NewLogger].
 package telemetry
 
 import (
@@ -147,7 +146,7 @@ func (c *Calls) Reload(ok bool) {
 	c.metrics.reloads.WithLabelValues(result).Inc()
 }
 
-// Handler returns a handler for scrapes of the metrics, which must be on.
+// Handler returns a handler for scrapes of the metrics. Metrics must be on.
 func (c *Calls) Handler() http.Handler { return c.metrics.handler() }
 
 // Shutdown delivers the remaining spans and stops. If ctx ends first, it discards them. Either

@@ -134,7 +134,7 @@ func (r *reporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil // it is logged
 }
 
-// collectorURL parses an endpoint. Its errors do not contain the endpoint, which may have a key.
+// collectorURL parses an endpoint. Its errors do not contain the endpoint: it may have a key.
 func collectorURL(endpoint string) (*url.URL, error) {
 	u, err := url.Parse(endpoint)
 	switch {

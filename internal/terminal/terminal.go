@@ -1,7 +1,6 @@
-// Package terminal prints for people: colours, aligned columns, times and sizes,
-// and text in which no character controls the terminal. It also reads what must
-// not be shown while it is typed. It knows nothing of what is printed. Begin with
-// Painter.
+// Package terminal prints for people: colours, aligned columns, times and sizes, and text
+// without characters that control the terminal. It also reads secrets without showing them. It
+// does not know the meaning of the text. Begin with Painter.
 package terminal
 
 import (
@@ -18,7 +17,7 @@ import (
 // A Painter colours words on a terminal. The zero Painter uses no colours.
 type Painter struct{ on bool }
 
-// NewPainter returns the painter for what is written to w.
+// NewPainter returns the painter for output to w.
 func NewPainter(w io.Writer, getenv func(string) string) Painter {
 	return Painter{IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
@@ -41,8 +40,8 @@ func (p Painter) Word(text string) string {
 	return "\x1b[" + hue + "m" + text + "\x1b[0m"
 }
 
-// Lines returns text with colours for words that stand alone: in a column, which ends
-// with two spaces, at the end of a line, or on a side of ": ".
+// Lines returns text with colours for words that stand alone: in a column, at the end of a
+// line, or on a side of ": ". A column ends with two spaces.
 func (p Painter) Lines(text string) string {
 	if !p.on {
 		return text

@@ -6,5 +6,5 @@ const (
 	getTermios = unix.TIOCGETA
 	setTermios = unix.TIOCSETA
 
-	MaxTyped = 1022 // the kernel drops what is more
+	MaxTyped = 1022 // the kernel drops the rest
 )

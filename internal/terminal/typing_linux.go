@@ -6,5 +6,5 @@ const (
 	getTermios = unix.TCGETS
 	setTermios = unix.TCSETS
 
-	MaxTyped = 4094 // the kernel drops what is more
+	MaxTyped = 4094 // the kernel drops the rest
 )

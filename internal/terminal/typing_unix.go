@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HideTyping stops a terminal from showing what is typed, except for line breaks,
-// until show is called.
+// HideTyping stops a terminal from showing typed characters, except for line breaks, until show
+// is called.
 func HideTyping(terminal *os.File) (show func() error, err error) {
 	fd := int(terminal.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)

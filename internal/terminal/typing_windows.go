@@ -8,7 +8,7 @@ import (
 
 const MaxTyped = 8190 // of a line in a console
 
-// HideTyping stops a console from showing what is typed until show is called.
+// HideTyping stops a console from showing typed characters until show is called.
 func HideTyping(console *os.File) (show func() error, err error) {
 	handle := windows.Handle(console.Fd())
 	var before uint32

@@ -5,8 +5,8 @@ import "strings"
 // EastAsian returns the name of the double-byte encoding of a text, as the index of HTML has it,
 // or "" if the bytes do not show one. It looks at how characters are made of bytes, so that a few
 // words are enough: in shift_jis, gb18030, euc-jp and big5 nearly all characters are of the first
-// level, and stand beside others. Those of euc-kr are gb18030, too; the most common syllables tell
-// them apart.
+// level, and stand beside others. The characters of euc-kr are valid gb18030, too; the most common
+// syllables tell them apart.
 func EastAsian(data []byte) string {
 	if len(data) > maxEastAsian {
 		data = data[:maxEastAsian]

@@ -29,7 +29,7 @@ func Clip(s string, max int) string {
 	return Cut(s, max-len(ellipsis)) + ellipsis
 }
 
-// ClipWords is Clip that leaves out the whole of a long word in which the cut falls. It is for texts that are scrubbed
+// ClipWords is Clip that leaves out the whole of a long word at the cut. It is for texts that are scrubbed
 // afterwards: half of a credential matches no pattern.
 func ClipWords(s string, max int) string {
 	clipped := Clip(s, max)

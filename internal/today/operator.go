@@ -99,7 +99,7 @@ func (o *operator) open(h *room.Host) (err error) {
 	return err
 }
 
-// share makes the history that of all servers on the store.
+// share makes the history cover all servers on the store.
 func (o *operator) share() error {
 	if o.store.Missing() {
 		return nil

@@ -2,8 +2,8 @@
 // console.
 //
 // It reads the audit log and the history of files, joins them by the ids of calls, folds calls that belong together
-// into events, and lists running calls. It makes and records nothing. What the audit log has of arguments is scrubbed;
-// the contents of files are not, so [Diffs] scrubs them before they are shown.
+// into events, and lists running calls. It makes and records nothing. Arguments in the audit log are scrubbed; the
+// contents of files are not, so [Diffs] scrubs them before they are shown.
 //
 // Begin with [Reader.Day].
 package today
@@ -140,9 +140,9 @@ type Reader struct {
 	Jobs func(context.Context) ([]Running, error)
 
 	mu     sync.Mutex
-	date   string // of what is kept
+	date   string // of the kept events
 	kept   dayLog
-	cursor *audit.Cursor // behind what is kept
+	cursor *audit.Cursor // behind the kept events
 	book   history.State // of the changes that are kept
 }
 
@@ -401,7 +401,7 @@ type builtSession struct {
 type eventKey struct {
 	kind  Kind
 	state State
-	what  string // what tells apart the events of a kind
+	what  string // the key that tells apart the events of a kind
 }
 
 // A builtEvent is an event whose text is not written yet.

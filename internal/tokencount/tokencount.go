@@ -38,7 +38,7 @@ func Text(text string) (tokens int) {
 		rest := text[len(piece):]
 		blank := strings.TrimSpace(piece) == ""
 		if blank && len(piece) > 1 && rest != "" && !strings.ContainsAny(piece, "\r\n") {
-			piece = piece[:len(piece)-1] // the last space belongs to what follows
+			piece = piece[:len(piece)-1] // the last space belongs to the next word
 		}
 		switch {
 		case strings.ContainsFunc(piece, func(r rune) bool { return unicode.In(r, unicode.L, unicode.M) }):

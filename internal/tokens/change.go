@@ -17,8 +17,8 @@ import (
 // maxName is the maximum length of names in a request, in bytes.
 const maxName = 256
 
-// Create adds a token and returns its secret, which cannot be shown again. It sets the fields
-// that the caller cannot know: id, hash and time.
+// Create adds a token and returns its secret. The secret cannot be shown again. Create sets the
+// fields that the caller cannot know: id, hash and time.
 func (t *Table) Create(ctx context.Context, req Token) (Secret, Token, error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, Token{}, err

@@ -126,7 +126,8 @@ func (s storeRows) grantedByHash(ctx context.Context, hash string) (r Token, now
 	return r, store.FromMillis(ms), err
 }
 
-// Within returns the profiles that are among some others, which policy.AnyProfile may stand for.
+// Within returns the profiles that are among others. any, policy.AnyProfile, stands for all
+// profiles.
 func Within(profiles, others []string, any string) []string {
 	if slices.Contains(others, any) {
 		return profiles

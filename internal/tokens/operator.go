@@ -23,7 +23,7 @@ type Setup struct {
 	Workspace func(dir string) (string, error)
 	// URL returns the URL of the server, as far as the settings know it.
 	URL func() string
-	// Env is the variable in which clients keep a token.
+	// Env is the environment variable of a client's token.
 	Env string
 	// Login returns the origin of the server's own login, "" if it has none.
 	Login func() string
@@ -37,8 +37,8 @@ type operator struct {
 	setup Setup
 }
 
-// Room returns the verbs with which operators manage tokens. No verb that makes one is
-// remote: a token that only decides approvals must not lead to one that calls.
+// Room returns the operators' verbs for tokens. No verb that makes one is remote: a token that
+// only decides approvals must not lead to one that calls.
 func Room(setup Setup) *room.Room {
 	o := &operator{setup: setup}
 	return &room.Room{
@@ -283,10 +283,10 @@ func (o *operator) revoke(ctx context.Context, args revokeArgs) (tool.Result, er
 	return room.Said(listed{t, t.State(time.Now())}, "Token %s (%s) was revoked.", t.ID, t.Name), nil
 }
 
-// soon is the time before the expiry of a token from which the check warns.
+// soon is the remaining time of a token for a warning.
 const soon = 14 * 24 * time.Hour
 
-// check counts the tokens, and warns of those that expire soon.
+// check counts the tokens, and warns of tokens that expire soon.
 func (o *operator) check(ctx context.Context, f *room.Findings) {
 	rows, err := o.List(ctx)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// tokenRows reads and writes the table of tokens, which all processes and
-// machines with the same store share. Tests make it fail.
+// tokenRows reads and writes the table of tokens, shared by all processes and machines on the
+// same store. Tests make it fail.
 type tokenRows interface {
 	// Unused reports that there is certainly no store yet. Reading must not
 	// create one.

@@ -55,9 +55,9 @@ func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + mask + `"`),
 // Format prints the mask for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
 
-// hashOf returns the hash of a token in the table. A slow hash is not needed: it
-// protects passwords, which can be guessed, unlike 256 random bits. A fast one
-// keeps requests with wrong tokens cheap.
+// hashOf returns the hash of a token in the table. A slow hash is not needed: it protects
+// passwords, because they can be guessed, unlike 256 random bits. A fast one keeps requests
+// with wrong tokens cheap.
 func hashOf(plain string) string {
 	sum := sha256.Sum256([]byte(plain))
 	return hex.EncodeToString(sum[:])

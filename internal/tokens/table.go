@@ -100,8 +100,8 @@ func (t *Table) lookUp(ctx context.Context, hash string) (Token, error) {
 	if err != nil {
 		return Token{}, fmt.Errorf("reading the table of tokens: %w", err)
 	}
-	// The time of the search may reveal a part of a hash, which does not lead to
-	// the token. The comparison takes constant time.
+	// The time of the search may reveal a part of a hash, but not of the token. The comparison
+	// takes constant time.
 	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(row.Hash)) == 1; !found || !same {
 		return Token{}, ErrUnknown
 	}

@@ -1,6 +1,6 @@
-// Package verdict has the verbs with which operators ask the policy of their settings
-// who may use which tool, and why. It decides nothing; package policy does. Begin with
-// Room.
+// Package verdict has the verbs for operators to ask the policy of their settings about the
+// access of callers to tools, and the reasons. It decides nothing; package policy does. Begin
+// with Room.
 package verdict
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// A View is a policy with what it is about.
+// A View is a policy with the tools and the caller that it decides about.
 type View struct {
 	Policy   *policy.Policy
 	Tools    []tool.Tool
@@ -99,7 +99,7 @@ func (o operator) explain(_ context.Context, a explainArgs) (none tool.Result, e
 		who.Person = a.Sender
 	}
 	e := explained{Decision: v.Policy.Explain(who, t.Spec.Name)}
-	var milder []string // what calls do that are allowed, if the tool is not
+	var milder []string // the risks of calls that are allowed although the tool is not
 	if t.Rates {
 		e.Calls = make(map[string]policy.Verdict)
 		for risk := tool.Reads; risk <= t.Spec.Risk; risk++ {

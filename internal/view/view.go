@@ -1,4 +1,4 @@
-// Package view has the page with which clients show results in MCP Apps, and the types of what it shows.
+// Package view has the page of MCP Apps, for clients to show results, and the types of the page's data.
 //
 // A tool returns one of the types as the View of its result. The page knows the types by their kind and writes all
 // texts as text, never as HTML. It knows no result that the server has not scrubbed.
@@ -34,7 +34,7 @@ var Page = sync.OnceValue(func() string {
 	return strings.NewReplacer("{{style.css}}", part("style.css"), "{{scripts}}", script.String()).Replace(part("page.html"))
 })
 
-// A Changes shows what a call did to files.
+// A Changes shows the files that a call changed.
 type Changes struct {
 	Kind  string `json:"kind"` // "changes"
 	Files []File `json:"files"`
@@ -165,7 +165,7 @@ type Job struct {
 	Failures int         `json:"failures,omitempty"` // in a row
 }
 
-// Memories shows what a search in memories has found, the best first.
+// Memories shows the results of a search in memories, the best first.
 type Memories struct {
 	Kind  string `json:"kind"` // "memories"
 	Query string `json:"query"`

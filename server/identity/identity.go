@@ -1,5 +1,5 @@
-// Package identity finds out who sends a request: it authenticates bearer tokens of the token table, of the settings and of an
-// OAuth issuer, and reports later whether they are still valid. Begin with Sources.
+// Package identity authenticates the sender of a request by a bearer token of the token table, of the settings or of
+// an OAuth issuer, and reports later whether the token is still valid. Begin with Sources.
 package identity
 
 import (
@@ -29,8 +29,8 @@ import (
 
 var errNoToken = errors.New("the request has no bearer token")
 
-// Sources authenticate bearer tokens: those of the token table, those listed
-// in the settings, and those of an OAuth issuer.
+// Sources authenticate bearer tokens: tokens of the token table, of the settings, and of an
+// OAuth issuer.
 type Sources struct {
 	Table  *tokens.Table
 	Listed func() map[string]config.Token // of the settings that are in force
@@ -124,8 +124,8 @@ func (i *Sources) refusal(err error, profile string) error {
 	return err
 }
 
-// fromSettings compares the token with every listed hash, so that the time does
-// not depend on which one matches.
+// fromSettings compares the token with every listed hash, so that the time does not depend on
+// the position of a match.
 func (i *Sources) fromSettings(token string) (who server.Identity, found bool) {
 	sum := sha256.Sum256([]byte(token))
 	digest := []byte(hex.EncodeToString(sum[:]))

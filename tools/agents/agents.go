@@ -1,14 +1,14 @@
-// Package agents holds the tools with which an agent starts other agents: subagents with a
-// model, agents that the operator has set up, and programs that are agents themselves.
+// Package agents holds the tools for an agent to start other agents: subagents with a model,
+// agents that the operator has set up, and programs that are agents themselves.
 //
 // All of them are jobs of one [Engine], under each name of a tool that can start
 // them. A subagent survives the end of the process, ends with a result or a reason,
 // and may never do more than the agent that started it: its calls take the pipeline
 // of the server under a [tool.Grant] that is part of the job.
 //
-// The package does not know the pipeline, the settings, or how a model is reached.
-// Begin with [Engine.Spawn], then model.go, which has the conversation of a subagent
-// with its model; rows.go has the limits.
+// The package does not know the pipeline, the settings, or how a model is reached. Begin with
+// [Engine.Spawn], then model.go, the conversation of a subagent with its model; rows.go has the
+// limits.
 package agents
 
 import (

@@ -39,8 +39,8 @@ type Options struct {
 	Context func(ctx context.Context) (string, error)
 	// Answer answers a message of another session to a subagent; nil does not.
 	Answer func(ctx context.Context, c tool.Caller, to inbox.Event, answer string) error
-	// Began and Over are called in the transaction that starts or ends a subagent, which is
-	// then a session; Over names the heir of its messages. They may be nil.
+	// Began and Over are called in the transaction that starts or ends a subagent. A running
+	// subagent is a session; Over names the heir of its messages. They may be nil.
 	Began func(t *store.Tx, c tool.Caller, label, model string) error
 	Over  func(t *store.Tx, of, heir inbox.To) error
 	// Ended is called in the transaction that ends a subagent with a Ref. If it returns true the caller that has
@@ -125,10 +125,10 @@ const (
 
 // An Executor does the work of one kind of subagent.
 type Executor interface {
-	// Run works on a task until it is done, and returns the result. The result counts also if
-	// there is an error, which is the reason why the task is not done. Run returns soon after
-	// the end of ctx, with its cause. If the process dies Run is called again, in this process
-	// or another one, with the state that it has saved.
+	// Run works on a task until it is done, and returns the result. The result counts also with
+	// an error. The error is the reason why the task is not done. Run returns soon after the
+	// end of ctx, with its cause. If the process dies Run is called again, in this process or
+	// another one, with the state that it has saved.
 	Run(ctx context.Context, r *Run) (output string, err error)
 }
 
@@ -322,8 +322,8 @@ func (e *Engine) mayDelegate(from, to string) error {
 	return nil
 }
 
-// narrow returns the tools of a subagent that gets only some of those which its grant
-// allows. Names that it cannot have are an error if none is left.
+// narrow returns the tools of a subagent that gets only some of the tools in its grant. Names
+// that it cannot have are an error if none is left.
 func (e *Engine) narrow(g tool.Grant, names []string) (only []string, err error) {
 	if len(names) == 0 {
 		return nil, nil

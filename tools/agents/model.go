@@ -82,7 +82,7 @@ type chat struct {
 	messages []llm.Message
 	turn     turn
 	news     string // the messages of the inbox, for the next request
-	taken    string // the call under which it was taken; "" for none
+	taken    string // the call that took the messages; "" for none
 }
 
 // open reads the conversation, and begins it if there is none.

@@ -42,7 +42,7 @@ func (r *Run) Grant() tool.Grant { return r.task.Grant }
 // Tools returns the tools that the subagent has.
 func (r *Run) Tools() []tool.Tool { return r.engine.Tools(r.task.Grant) }
 
-// Context returns a context in which the subagent is the caller.
+// Context returns a context with the subagent as the caller.
 func (r *Run) Context(ctx context.Context) context.Context {
 	g := r.task.Grant
 	return tool.With(ctx, &tool.Running{
@@ -69,8 +69,8 @@ func (r *Run) Save(ctx context.Context, state string, used llm.Usage, cost llm.M
 	return err
 }
 
-// save does what Save does, and adds messages to the conversation after the first n. If
-// messages end a turn, it returns the new messages of the agent that started the subagent.
+// save is Save and also adds messages to the conversation after the first n. If messages end a
+// turn, it returns the new messages of the agent that started the subagent.
 func (r *Run) save(ctx context.Context, state string, used llm.Usage, cost llm.Money, add *added) (mail []string,
 	err error) {
 	e, now := r.engine, time.Now()

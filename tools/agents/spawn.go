@@ -79,7 +79,7 @@ func (spawn) Spec() tool.Spec {
 }
 
 const (
-	// waits says which names of tools return the result, rather than at once.
+	// waits are the implied arguments of tool names that wait for the result.
 	waits = `{"mode":"sync"}`
 	// defaultWait is how long a call waits for results, and maxWait how long it may.
 	defaultWait = 5 * time.Minute
@@ -313,7 +313,7 @@ func (e *Engine) cancel(ctx context.Context, c tool.Caller, name string) (tool.R
 	return tool.Text(strings.Join(lines, "\n")).With(data), nil
 }
 
-// steer sends a message to a running subagent, which reads it before its next reply.
+// steer sends a message to a running subagent. The subagent reads it before its next reply.
 func (e *Engine) steer(ctx context.Context, c tool.Caller, name, message string) (tool.Result, error) {
 	if message == "" || len(message) > maxMessage {
 		return tool.Result{}, tool.Errorf(tool.Invalid, "message has %d bytes, it must have 1 to %d", len(message),

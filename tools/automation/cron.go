@@ -228,7 +228,7 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 	return tool.Textf("Job %s is scheduled: %s.%s%s", j.Name, j.Work, x.upcoming(j), while), nil
 }
 
-// nameOf makes a name for a job, which is easy to repeat.
+// nameOf makes the name of a job from given: one short line.
 func nameOf(given string) string {
 	return text.Clip(tool.Line(given), 60)
 }

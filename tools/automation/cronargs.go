@@ -98,7 +98,7 @@ func unnest(flat, from map[string]any) {
 	}
 }
 
-// isFrequency reports whether a kind says how often a job runs, which only its schedule does.
+// isFrequency reports whether a kind says how often a job runs. Only a schedule should.
 func isFrequency(kind any) bool {
 	word, _ := kind.(string)
 	return slices.Contains([]string{"hourly", "daily", "weekly", "monthly", "yearly"}, strings.ToLower(word))

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// datetime is the tool that returns times and calculates with them, which models get wrong.
+// datetime is the tool that returns times and calculates with them. Models get such
+// calculations wrong.
 type datetime struct {
 	now func() time.Time
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage the jobs of all agents.
+// Room returns the operators' verbs for the jobs of all agents.
 func Room() *room.Room {
-	s := new(Scheduler) // which is not started
+	s := new(Scheduler) // never started
 	return &room.Room{
 		Name: "cron", Title: "Manage the scheduled jobs of all agents",
 		Doc: `cron manages the jobs that agents have scheduled with the tool cron. Agents add and

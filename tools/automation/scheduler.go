@@ -36,7 +36,7 @@ type SchedulerOptions struct {
 	Call func(ctx context.Context, c ScheduledCall) tool.Result
 	// Revoked returns why the token of a grant is no longer valid, or "".
 	Revoked func(ctx context.Context, g tool.Grant) (reason string, err error)
-	// Failed is called in the transaction that ends a run which has failed. It may be nil.
+	// Failed is called in the transaction that ends a failed run. It may be nil.
 	Failed func(t *store.Tx, owner tool.Owner, job, why string) error
 	// Over ends the work that the calls of a caller have left behind.
 	Over func(tool.Caller)
@@ -105,7 +105,7 @@ type job struct {
 	Overlap  string        // if a run is due while another one runs: skip, queue or cancel that one
 	Missed   string        // runs that were due while no server ran: once, skip or all
 	Retries  int           // of a run that fails; only for work that may be done twice
-	Notify   string        // which runs are reported to the owner's inbox: always, failure or never
+	Notify   string        // the runs to report to the owner's inbox: always, failure or never
 	Delete   bool          // the job, when its last run has succeeded
 	Grant    tool.Grant    // of the caller that made it
 	Asker    tool.Caller
@@ -127,7 +127,8 @@ func (w work) String() string {
 	return w.Tool + " " + text.ClipWords(unescaped(w.Args), 120)
 }
 
-// unescaped returns JSON with < > & as they are, which Go writes as \u003c for web pages.
+// unescaped returns JSON with < > & as they are. Go writes them as \u003c and so on, for web
+// pages.
 func unescaped(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -184,7 +185,7 @@ func readJob(t *store.Tx, id string) (savedJob, error) {
 	return list[0], nil
 }
 
-// write writes the row of a job, which has its next run as the queue has it.
+// write writes the row of a job, with its next run in the queue.
 func (j *savedJob) write(t *store.Tx) error {
 	body, err := json.Marshal(j.job)
 	if err != nil {
@@ -364,8 +365,8 @@ func (s *Scheduler) begin(ctx context.Context, h *jobs.Held, d due) (j savedJob,
 	return j, end, err
 }
 
-// lastMissed returns the time after which the missed runs are made up for: as many as
-// maxMissed of those after from.
+// lastMissed returns the time of the first missed run to make up for. At most maxMissed runs
+// after from are made up for.
 func lastMissed(s schedule.Schedule, from, now time.Time) time.Time {
 	var all []time.Time
 	for at := from; !at.IsZero() && at.Before(now); at = s.Next(at) {

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// The files of the caller, which it can read with the file tools.
+// The files of the caller. It can read them with the file tools.
 const (
 	stateDir  = "file_state_dir/"
 	todoFile  = stateDir + "TODO.md"
@@ -407,7 +407,8 @@ func (x todoUpdate) ask(ctx context.Context, content string, found []match) (str
 	return found[*chosen.Index].text, nil
 }
 
-// jsonIn returns the JSON object in the answer of a model, which may have other text around it.
+// jsonIn returns the JSON object in the answer of a model. The answer may have other text
+// around it.
 func jsonIn(answer string) string {
 	from, to := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
 	if from < 0 || to < from {

@@ -196,8 +196,7 @@ func digests(all []Change) map[string]string {
 	return list
 }
 
-// seenOf returns an id of changes. An operator who reviewed other changes cannot accept these
-// with the id of those.
+// seenOf returns an id of changes. It proves that an operator has seen exactly these changes.
 func seenOf(all []Change) string { return digestOfJSON(digests(all))[:16] }
 
 // Differences returns the changes that wait for an operator, and the changes that one has refused.

@@ -15,8 +15,8 @@ import (
 )
 
 // LoadDir reads the definitions in the files *.yaml, *.yml and *.json of a directory. It
-// returns the valid definitions also with an error, which names every invalid file. A missing
-// directory has none.
+// returns the valid definitions also with an error. The error names every invalid file. A
+// missing directory has none.
 func LoadDir(dir string) (all []Definition, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

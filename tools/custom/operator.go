@@ -12,9 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage the tools that they define. dir
-// returns the directory with files of definitions, and taken reports whether a
-// tool of the program has a name.
+// Room returns the operators' verbs for the tools that they define. dir returns the directory
+// with files of definitions, and taken reports whether a tool of the program has a name.
 func Room(dir func() (string, error), taken func(name string) bool) *room.Room {
 	o := &operator{dir: dir, taken: taken}
 	return &room.Room{
@@ -95,8 +94,8 @@ func (d Definition) sheet() (Sheet, error) {
 	}, err
 }
 
-// list describes the definitions in files and in the store. Those that are wrong make it
-// fail, with the others in the result.
+// list describes the definitions in files and in the store. Invalid definitions make it fail,
+// with the valid ones in the result.
 func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	dir, err := o.dir()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Topic is the topic of definitions in the change feed. Keys are names.
 const Topic = "custom_tool"
 
-// Rows are the definitions in a store, which all servers on it have.
+// Rows are the definitions in a store. All servers on the store have them.
 type Rows struct{ Store *store.Store }
 
 // markFile is in the data directory if this machine has added definitions to the store.

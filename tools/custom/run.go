@@ -39,7 +39,7 @@ type Options struct {
 	Mask       func(name string, values ...string) error // keeps values from being shown
 }
 
-// Tools returns the tools of definitions, which have been checked.
+// Tools returns the tools of checked definitions.
 func Tools(all []Definition, o Options) []tool.Tool {
 	var tools []tool.Tool
 	for _, d := range all {
@@ -66,7 +66,7 @@ func (c custom) tool() tool.Tool {
 		Hints: tool.Hints{OpenWorld: c.Request != nil},
 	}
 	if c.Script != "" {
-		spec.Timeout = time.Hour // a script has its own limit, which does not count questions
+		spec.Timeout = time.Hour // a script has its own limit; it does not count questions
 	}
 	return tool.PreparedForeign(spec, c.schema(), c.prepare)
 }

@@ -83,8 +83,8 @@ func asText(value any) (string, error) {
 	return string(text), err
 }
 
-// fill replaces the placeholders, with quote applied to each value. complete is false if one has
-// no value, which counts as empty.
+// fill replaces the placeholders, with quote applied to each value. complete is false if a
+// placeholder has no value; it is then empty.
 func (t template) fill(v values, quote func(string) (string, error)) (text string, complete bool, err error) {
 	var b strings.Builder
 	complete = true

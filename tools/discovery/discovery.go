@@ -1,7 +1,7 @@
-// Package discovery holds the tools that find and call tools which a short list leaves out. It
-// knows the tools of the caller, and of other tools only the words that users have for their
-// work. Begin with search.go. Requests that do not find their tool need words: in the Keywords
-// of the tool, in words.txt, or in synonyms.txt, which holds for tools of other servers too.
+// Package discovery holds the tools that find and call tools outside a short list. It knows the
+// tools of the caller, and of other tools only the words that users have for their work. Begin
+// with search.go. Requests that do not find their tool need words: in the Keywords of the tool,
+// in words.txt, or in synonyms.txt, which holds for tools of other servers too.
 package discovery
 
 import (

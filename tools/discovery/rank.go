@@ -18,7 +18,7 @@ const (
 	inKeywords  = 1.0
 	inAliases   = 1.0
 	inArguments = 0.4
-	enough      = 3.0 // weight at which a word has half of its effect
+	enough      = 3.0 // weight of a word for half of its effect
 )
 
 // Factors of the score of a tool.
@@ -26,7 +26,7 @@ const (
 	asEqual    = 0.95 // for a word that is equal to a word of the request
 	asSynonym  = 0.7  // for a word that means about the same
 	asPart     = 0.5  // for a word that begins alike
-	asVerb     = 0.5  // for verbs, which are compared as actions of request and tool
+	asVerb     = 0.5  // for verbs: they are compared as actions of request and tool
 	second     = 0.25 // for the second word of a tool that matches the same word
 	sameAct    = 1.5
 	otherAct   = 0.7

@@ -78,7 +78,7 @@ func (t toolSearch) Do(ctx context.Context, a toolSearchArgs) (tool.Result, erro
 	return tool.Text(strings.Join(declarations, "\n\n")), nil
 }
 
-// usableTools lists the tools that the caller may use, except those of this group.
+// usableTools lists the tools for the caller, except the tools of this group.
 func usableTools(ctx context.Context) ([]tool.Tool, error) {
 	running := tool.RunningFrom(ctx)
 	if running.Usable == nil {
@@ -89,7 +89,7 @@ func usableTools(ctx context.Context) ([]tool.Tool, error) {
 	}), nil
 }
 
-// find returns the tools whose names are in the query, else those that match it best.
+// find returns the tools whose names are in the query, else the best matches.
 func (r *recent) find(all []tool.Tool, query string, limit int) (found []tool.Tool) {
 	byName := make(map[string]tool.Tool)
 	for _, t := range all {

@@ -30,14 +30,14 @@ const (
 	reading = reads | lists | searches
 )
 
-// A vocabulary has facts about words, which are stems.
+// A vocabulary has facts about words in stemmed form.
 type vocabulary struct {
 	same  map[string]map[string]float64 // words of tools, by a word of users, and how likely they are meant
 	acts  map[string]acts
 	words map[string]string // words of users, by the name of a tool
 }
 
-// known returns the vocabulary, which is read at the first search.
+// known returns the vocabulary. It is read at the first search.
 var known = sync.OnceValue(func() vocabulary {
 	v := vocabulary{make(map[string]map[string]float64), make(map[string]acts), make(map[string]string)}
 	mean := func(words, others []string, factor float64) {

@@ -1,11 +1,11 @@
 // Package media has the tools that read documents and media, and make them. It knows the
 // arguments and results of these tools.
 //
-// What can be done on this machine needs no provider: package internal/document reads
-// documents, package internal/picture shows pictures to the client's own model, package chart
-// draws charts, and ffmpeg, tesseract and other programs work on files in sandboxes of their
-// own. The providers that the operator has set up, in package provider, do the rest. Package
-// generated saves the made files.
+// Some work is done on this machine: package internal/document reads documents, package
+// internal/picture shows pictures to the client's own model, package chart draws charts, and
+// ffmpeg, tesseract and other programs work on files in sandboxes of their own. The providers
+// that the operator has set up, in package provider, do the rest. Package generated saves the
+// made files.
 //
 // Begin with [Tools], then readimage.go.
 package media

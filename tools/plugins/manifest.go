@@ -6,8 +6,8 @@
 // It runs nothing: tools/custom has the tools, tools/skills the skills,
 // tools/memory/contextfiles the context files, tools/bridge the servers.
 //
-// Begin with [Set] and [Set.List]. manifest.go has what a plugin consists of, tree.go how its
-// files are read.
+// Begin with [Set] and [Set.List]. manifest.go has the parts of a plugin, tree.go the reading
+// of its files.
 package plugins
 
 import (

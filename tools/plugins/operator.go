@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage plugins. set returns the plugins of
-// the settings, and taken reports whether a tool of the program has a name.
+// Room returns the operators' verbs for plugins. set returns the plugins of the settings, and
+// taken reports whether a tool of the program has a name.
 func Room(set func() (Set, error), taken func(name string) bool) *room.Room {
 	o := &operator{set, taken}
 	return &room.Room{

@@ -308,7 +308,7 @@ func (s Set) Add(ctx context.Context, from string) (p Plugin, err error) {
 }
 
 // install writes a plugin into the first directory. A crash leaves the former one, the new one, or for a moment
-// the former one under another name, which the next installation puts back.
+// the former one under another name; the next installation puts it back.
 func (s Set) install(p Plugin) (Plugin, error) {
 	to := filepath.Join(s.Dirs[0], p.Name)
 	parsed, err := p.tree.parse(to)

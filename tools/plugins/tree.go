@@ -262,7 +262,7 @@ func diff(before, now map[string]string) []string {
 	return lines
 }
 
-// write makes a directory of the tree, which must not exist yet.
+// write makes a directory of the tree. It must not exist yet.
 func (t tree) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators answer questions.
+// Room returns the verbs for operators to answer questions.
 func Room() *room.Room {
 	q := new(Questions)
 	return &room.Room{

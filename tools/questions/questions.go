@@ -2,9 +2,9 @@
 // answer is the result of the call. Otherwise the question is a row in the store until an operator answers it, and
 // the answer comes to the inbox of the session that asked.
 //
-// It knows the text of a question, what follows from the answer, and reminders. It does not know how questions wait
-// for answers (package ask), how clients show them (tool.Asking), nor the tasks of teams, which questions can be
-// about. Begin with [Questions.Ask].
+// It knows the text of a question, the consequences of the answer, and reminders. It knows neither how questions
+// wait for answers (package ask), nor how clients show them (tool.Asking), nor the tasks of teams in some
+// questions. Begin with [Questions.Ask].
 package questions
 
 import (
@@ -29,7 +29,7 @@ import (
 // Tools returns the tools for questions.
 func Tools(q *Questions) []tool.Tool { return []tool.Tool{tool.New(askUser{q})} }
 
-// Questions are those of all agents in a store. Its methods may be called concurrently.
+// Questions are the questions of all agents in a store. The methods may be called concurrently.
 type Questions struct {
 	// Page returns the address of the page of a question, or "" while there is none. It may be nil.
 	Page func(id string) string
@@ -147,7 +147,7 @@ func isOnPage(given tool.Answers) bool {
 		answer.Action == "accept"
 }
 
-// form returns the question as a client shows it. The person sees which agent asks.
+// form returns the question for a client. It names the agent that asks.
 func form(c tool.Caller, a Question) map[string]any {
 	field := map[string]any{"type": "string", "title": "Answer"}
 	if len(a.Options) > 0 {
@@ -267,7 +267,7 @@ func (q *Questions) Answer(ctx context.Context, id, answer, by string) error {
 	return q.store.Update(ctx, func(t *store.Tx) error { return Answer(t, id, answer, by) })
 }
 
-// Answer does what [Questions.Answer] does, in a transaction of the caller. With an error nothing was written.
+// Answer is [Questions.Answer] in a transaction of the caller. After an error nothing is written.
 func Answer(t *store.Tx, id, answer, by string) error {
 	if strings.TrimSpace(answer) == "" || len(answer) > maxAnswer || !utf8.ValidString(answer) {
 		return errAnswer
@@ -327,5 +327,5 @@ func (q *Questions) remind(ctx context.Context, h *jobs.Held) (string, error) {
 	}
 }
 
-// retryAfter is the time after which a question that could not be read is read again.
+// retryAfter is the wait before another read of a question after a failure.
 const retryAfter = time.Minute

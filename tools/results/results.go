@@ -42,7 +42,7 @@ type Store struct {
 	old   string // the directory of results from before there were blobs
 }
 
-// Age is the time for which results are kept.
+// Age is the age of results that are removed.
 const Age = 24 * time.Hour
 
 const noun = "result"
@@ -64,9 +64,9 @@ func validID(id string) bool {
 	return ok && len(id) == idLength && strings.Trim(digits, idLetters) == ""
 }
 
-// Put keeps the text of r and returns the handle under which owner can read it. To make room it removes the oldest
-// results of the owner. A power cut may lose a result that was just put, but never leaves a part of it. The error is
-// blob.ErrTooLarge for a text that is longer than the limit.
+// Put keeps the text of r and returns a handle for owner to read it. To make room it removes the oldest results of
+// the owner. A power cut may lose a result that was just put, but never leaves a part of it. For a text over the
+// limit the error is blob.ErrTooLarge.
 func (s *Store) Put(ctx context.Context, owner string, r io.Reader) (id string, err error) {
 	id = idPrefix + strings.ToLower(rand.Text())
 	if err := s.shelf.Put(ctx, owner, id, "", r); err != nil {

@@ -193,8 +193,8 @@ func (s *session) call(ctx context.Context, c engine.Call, clock *clock) engine.
 	return valueOf(res)
 }
 
-// valueOf returns a result as a script gets it: structured content or JSON as a value, else
-// text. A text from outside comes without its marks, which the result of the script has.
+// valueOf returns a result in the form for a script: structured content or JSON as a value,
+// else text. A text from outside comes without its marks: the result of the script has them.
 func valueOf(res tool.Result) engine.Reply {
 	if res.Data != nil {
 		if value, err := json.Marshal(res.Data); err == nil {

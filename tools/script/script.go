@@ -1,5 +1,5 @@
-// Package script holds the tool that runs JavaScript which calls other tools. A script runs
-// in a process of its own, package engine; this package starts it, makes its calls through
+// Package script holds the tool that runs JavaScript. The script can call other tools. A script
+// runs in a process of its own, package engine; this package starts it, makes its calls through
 // the pipeline of the server, and ends it.
 //
 // Begin with [Runner.Run].

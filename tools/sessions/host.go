@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// lockTimeout is the longest wait for the lock of this process, which another process
-// holds for a moment while it looks.
+// lockTimeout is the longest wait for the lock of this process. Another process may hold it for
+// a moment to look.
 const lockTimeout = time.Second
 
 // hold takes the lock that shows other processes on this machine that this process
@@ -35,7 +35,7 @@ func (s *Sessions) hold(ctx context.Context) {
 	s.locked = err == nil
 }
 
-// unhold releases the lock of this process, which ends.
+// unhold releases the lock of this process at its end.
 func (s *Sessions) unhold() {
 	s.holding.Lock()
 	defer s.holding.Unlock()

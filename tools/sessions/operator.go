@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators see the sessions of all agents. open returns the sessions in the store
-// of a host.
+// Room returns the verbs for operators to see the sessions of all agents. open returns the sessions in the store of
+// a host.
 func Room(open func(*room.Host) (*Sessions, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
@@ -45,7 +45,7 @@ type Summary struct {
 	Key     string    `json:"key"`
 	Agent   string    `json:"agent,omitempty"`
 	User    string    `json:"user,omitempty"`
-	Name    string    `json:"session"` // under which the audit log has its calls
+	Name    string    `json:"session"` // the name of its calls in the audit log
 	Channel string    `json:"channel"`
 	Client  string    `json:"client,omitempty"`
 	Label   string    `json:"label,omitempty"`
@@ -59,7 +59,8 @@ type Summary struct {
 	Updated time.Time `json:"updated"`
 }
 
-// summaries returns the sessions that a condition selects. Those of killed processes have ended.
+// summaries returns the sessions that a condition selects. Sessions of killed processes count as
+// ended.
 func (o *operator) summaries(ctx context.Context, where string, args ...any) (rows []Session, list []Summary, err error) {
 	if rows, err = o.where(ctx, where, args...); err != nil || len(rows) == 0 {
 		return nil, nil, err

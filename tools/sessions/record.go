@@ -222,7 +222,7 @@ func (s *Sessions) beat(ctx context.Context) {
 	}
 }
 
-// leave closes the sessions of this process, which ends.
+// leave closes the sessions of this process at its end.
 func (s *Sessions) leave(ctx context.Context) {
 	s.mu.Lock()
 	open := maps.Clone(s.open)

@@ -32,7 +32,7 @@ const (
 	columns = `agent, usr, key, session, channel, client, label, provider, model, parent, depth, calls, failed,
 		tokens_in,
 		tokens_out, created, updated, ended, ended = 0`
-	// alive selects sessions of processes that live, and subagents, which survive theirs.
+	// alive selects sessions of live processes, and subagents: these survive their process.
 	alive = `(depth > 0 OR host IN (SELECT id FROM session_host WHERE until > {{now}})
 		AND updated > {{now}} - 86400000)`
 )
@@ -64,8 +64,7 @@ func save(t *store.Tx, c tool.Caller, use tool.Use, host string) error {
 	return err
 }
 
-// Begin makes the row of a session that an [Engine] starts for c, which has a Depth
-// and a Parent.
+// Begin makes the row of a session that an [Engine] starts for c. c has a Depth and a Parent.
 func (s *Sessions) Begin(t *store.Tx, c tool.Caller, label, model string) error {
 	if err := save(t, c, tool.Use{}, s.host); err != nil {
 		return err

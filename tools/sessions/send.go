@@ -47,7 +47,7 @@ type sent struct {
 const (
 	maxWait    = 5 * time.Minute
 	maxTurns   = 5
-	exchange   = 10 * time.Minute // after which a message begins a new exchange
+	exchange   = 10 * time.Minute // after this time a message begins a new exchange
 	maxWaiting = 1000             // messages that a receiver did not get yet
 	replySkip  = "REPLY_SKIP"
 )

@@ -1,9 +1,9 @@
-// Package sessions knows who talks to the server: connections, subagents and chats,
-// each with its key, its label and what it has used. Its tools list sessions, show
-// their history, send messages between them, and wait for what happens.
+// Package sessions knows the callers of the server: connections, subagents and chats, each with
+// its key, its label and its use. Its tools list sessions, show their history, send messages
+// between them, and wait for events.
 //
-// It knows the rows of sessions and the inbox. It does not know transports, and
-// how a subagent runs: an [Engine] does. Begin with [Sessions], then send.go.
+// It knows the rows of sessions and the inbox. It knows neither transports nor how a subagent
+// runs: an [Engine] does. Begin with [Sessions], then send.go.
 package sessions
 
 import (

@@ -30,7 +30,7 @@ type sessionStatusArgs struct {
 func (sessionStatus) Spec() tool.Spec {
 	return tool.Spec{
 		// A label and a model are notes about a session of the caller, so that setting them
-		// counts as reading: callers who may only read have sessions too.
+		// counts as reading: callers with the right to read only have sessions too.
 		Name: "session_status", Group: group, Title: "Session status", Risk: tool.Reads,
 		Doc: "Returns who you are here, what you may do without asking, and how many calls are left; or the state " +
 			"of a session.",
@@ -94,7 +94,7 @@ func (t sessionStatus) environment(name string) (tool.Result, error) {
 	return tool.Text(b.String()), nil
 }
 
-// system describes the machine that the server runs on. Commands may run in a sandbox, which is another one.
+// system describes the server's machine. Commands may run in a sandbox on another machine.
 func (t sessionStatus) system(running tool.Running) tool.Result {
 	var b lines
 	b.add("System", runtime.GOOS+"/"+runtime.GOARCH)
@@ -220,7 +220,7 @@ func (b *lines) add(name, value string) {
 
 func (b *lines) String() string { return strings.Join(*b, "\n") }
 
-// who adds the lines that all sessions have.
+// who adds the lines of every session.
 func (b *lines) who(st status) {
 	b.add("Session", st.Session)
 	b.add("Label", st.Label)

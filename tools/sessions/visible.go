@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Visibility is which sessions a session may see and write to.
+// A Visibility names the sessions that a session may see and write to.
 type Visibility string
 
 // The levels. An unknown one is Self.
@@ -20,8 +20,8 @@ const (
 	All   Visibility = "all"   // all of all agents and users
 )
 
-// levelFor returns which sessions a caller may see. A subagent sees at most its tree, and so does
-// a caller without agent and user. A caller without an agent never sees the sessions of other agents.
+// levelFor returns the visibility for a caller. A subagent sees at most its tree, and so does a
+// caller without agent and user. A caller without an agent never sees the sessions of other agents.
 func levelFor(set Visibility, c tool.Caller) Visibility {
 	switch {
 	case set != Tree && set != Agent && set != All:

@@ -82,7 +82,7 @@ func minutes(n, otherwise int) time.Duration {
 }
 
 // admits returns an error if the policy of the team refuses a caller. Denied comes first. A subagent comes through
-// the channel of its parent, which was checked.
+// the checked channel of its parent.
 func (s Settings) admits(c tool.Caller) error {
 	may := func(name string, allow, deny []string) bool {
 		return !slices.Contains(deny, name) && (len(allow) == 0 || slices.Contains(allow, name))
@@ -107,7 +107,7 @@ type board struct {
 	lead    string // the agent that leads the team
 	name    string // the user that has this board; "" if all users share it
 	user    string
-	session string // that holds what the caller claims
+	session string // of the holder of the caller's claims
 	from    string // the key of the caller's session; "" for the server
 }
 
@@ -227,7 +227,7 @@ func (b *board) inboxOf(agent string) inbox.To {
 	}
 }
 
-// tellLead is tell for the lead, who has switched off some kinds.
+// tellLead is tell for the lead. The lead may have switched off some kinds.
 func (c *change) tellLead(kind, key, text string) error {
 	if (kind == "completed" || kind == "failed") && c.o.Done != nil {
 		if err := c.o.Done(c.Tx, c.lead, key, text); err != nil {

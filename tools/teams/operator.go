@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators manage teams.
+// Room returns the operators' verbs for teams.
 func Room() *room.Room {
 	o := new(operator)
 	return &room.Room{

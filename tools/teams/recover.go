@@ -86,12 +86,12 @@ const (
 	// just extend it.
 	sweepPause = 30 * time.Second
 	sweepMax   = 100             // tasks at once
-	startLease = 5 * time.Minute // after which another start is tried
+	startLease = 5 * time.Minute // another start is tried after this time
 	// taskTopic is the topic of the feed for events of tasks.
 	taskTopic = "team_task"
 )
 
-// Conditions under which tasks are taken back. A client ends with its session, or with its process.
+// Conditions for taking tasks back. A client ends with its session, or with its process.
 const (
 	expired = `status = 'in_progress' AND NOT EXISTS (SELECT 1 FROM session s
 		WHERE s.session = team_task.session AND s.depth > 0 AND s.ended = 0)`
@@ -231,8 +231,8 @@ func (c *change) grow(k Task) error {
 		k.Identifier(), k.Subject))
 }
 
-// startAgents starts the assignees of tasks that have none of their own clients. The lead's call does so, because the
-// agents work for it. The time at which a start is due doubles as its lease.
+// startAgents starts the assignees of tasks without own clients. The lead's call does so, because the agents work for
+// it. The time of a due start doubles as its lease.
 func (b *board) startAgents(ctx context.Context) error {
 	const due = "start_at > 0 AND start_at <= {{now}} AND status = 'pending' AND team || '' = "
 	for range sweepMax {
@@ -269,8 +269,8 @@ func (b *board) startAgents(ctx context.Context) error {
 	return nil
 }
 
-// runRef names a run for a task. The end of an earlier run, for which the task was given away,
-// does not fail the task.
+// runRef names a run for a task. If the task was given away after an earlier run, the end of
+// that run does not fail the task.
 func runRef(k Task) string { return fmt.Sprintf("%s %d", k.ID, k.Dispatches) }
 
 // claimFor returns the Claim of the start of an assignee.
@@ -291,10 +291,10 @@ func (b *board) claimFor(k Task) func(*store.Tx, string) error {
 	}
 }
 
-// RunEnded ends the task for which an agent was started, in the transaction in which that agent
-// ends: with the result of the agent, or as failed with a reason. It leaves alone a task that
-// the agent has ended itself, has handed to review or no longer holds, and reports whether the
-// lead of the team was notified.
+// RunEnded ends the task of an agent's run, in the transaction that ends the agent: with the
+// result of the agent, or as failed with a reason. It leaves alone a task that the agent has
+// ended itself, has handed to review or no longer holds, and reports whether the lead of the
+// team was notified.
 func (t *Teams) RunEnded(x *store.Tx, ref, session string, done bool, said string) (noticed bool, err error) {
 	id, _, _ := strings.Cut(ref, " ")
 	k, err := scanOne(x, "SELECT "+taskColumns+" FROM team_task WHERE id = $1 {{lock}}", id)

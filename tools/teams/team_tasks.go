@@ -54,7 +54,8 @@ func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error)
 	return res, err
 }
 
-// view returns the view for the page of an app: the tasks by their status, and which one the call was about.
+// view returns the view for the page of an app: the tasks by their status, with a mark at the task of the
+// call.
 func (b *board) view(list []Line, now string, more bool) view.Board {
 	v := view.Board{Kind: "board", Title: "Tasks of the team " + b.team.Name, More: more}
 	for _, c := range []struct {

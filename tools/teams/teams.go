@@ -10,8 +10,8 @@
 // succeeds. The states are: pending, blocked (waits for other tasks), in_progress (a member holds it for a time),
 // in_review, and at the end completed, cancelled or failed. A task that its assignee does not begin becomes stale.
 //
-// Begin with board.go, which has the caller's place in a team; tasks.go and moves.go have the
-// tasks, recover.go has tasks without a client, admin.go the operations of operators.
+// Begin with board.go, the caller's place in a team; tasks.go and moves.go have the tasks,
+// recover.go has tasks without a client, admin.go the operations of operators.
 package teams
 
 import (
@@ -47,14 +47,15 @@ type Options struct {
 	// Unused reports whether nothing was ever stored; then there are no teams, and the store is not opened.
 	Unused func() bool
 	// Start starts an agent for a task, unless a client of the agent is connected. ctx is the
-	// context of a call of the lead, for which the agent works. Nil: members are clients only.
+	// context of a call of the lead: the agent works for the lead. Nil: members are clients
+	// only.
 	Start func(ctx context.Context, s Start) error
 	// Describe returns the purpose of an agent, "" if it is not known. Nil: no purpose is
 	// known.
 	Describe func(ctx context.Context, agent string) string
 	// Ask puts a question of a member to a person. Nil: questions are refused.
 	Ask func(ctx context.Context, q questions.Question) (answer string, err error)
-	// Done is called in the transaction in which a task is completed or fails. It may be nil.
+	// Done is called in the transaction that completes or fails a task. It may be nil.
 	Done func(t *store.Tx, lead, task, text string) error
 	// Withdraw withdraws the questions about a task.
 	Withdraw func(t *store.Tx, task string) error

@@ -1,7 +1,6 @@
-// Package app opens the parts of the program, joins them, reloads their settings
-// and closes them again. It is the one place where everything meets: each part
-// gets what it needs when it is opened, in the order of Open, so that nothing
-// refers to a part that does not exist yet.
+// Package app opens the parts of the program, joins them, reloads their settings and closes
+// them again. It is the one place where everything meets. Open opens the parts in an order in
+// which each part needs only earlier ones.
 //
 // It knows the settings and every part, and nothing of the command line. Begin with Env, the
 // inputs of a run of the program, and Env.Open.

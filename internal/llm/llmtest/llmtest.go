@@ -45,7 +45,7 @@ type Request struct {
 	Temperature *float64
 	Effort      llm.Effort
 	Schema      json.RawMessage
-	Cached      int // marks for the cache, which only Anthropic has
+	Cached      int // marks for the cache; only Anthropic has one
 }
 
 // Last returns the last message.
@@ -357,7 +357,7 @@ func anthropicEvents(r Request, turn Turn) (events []string) {
 
 func signature(thought string) string { return "signed-" + strconv.Itoa(len(thought)) }
 
-// Call is a call of a tool with arguments, which are written as JSON.
+// Call is a call of a tool with arguments, to be written as JSON.
 func Call(id, name string, args any) llm.ToolCall {
 	return llm.ToolCall{ID: id, Name: name, Args: asJSON(args)}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// Start starts this program with the arguments, which see the binds. The link is its stdin and
-// stdout; closing it ends the process. In the kernel sandbox HOME is an empty directory of
-// its own, in memory if there are namespaces; the memory limit holds for it too.
+// Start starts this program with the arguments. It sees the binds. The link is its stdin and
+// stdout; closing it ends the process. In the kernel sandbox HOME is an empty directory of its
+// own, in memory if there are namespaces; the memory limit holds for it too.
 func Start(ctx context.Context, tiers sandbox.Tiers, args []string, memory int64, binds ...sandbox.Bind) (sandbox.Link, error) {
 	tier, _, err := tiers.Choose(ctx, sandbox.Local)
 	if err != nil {

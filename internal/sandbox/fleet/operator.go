@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators see and drain the machines of sandboxes. launchers returns the
+// Room returns the verbs for operators to see and drain the machines of sandboxes. launchers returns the
 // launchers in the settings.
 func Room(launchers func() ([]sandbox.Launcher, error)) *room.Room {
 	o := &operator{launchers: launchers}

@@ -1,6 +1,6 @@
-// Package viewtest shows the page of MCP Apps as clients do, for tests: Chromium with a host that is made of the
-// app-bridge of the extension's own npm package, which .ci/conformance-install fetches. It knows no server; a test may
-// give it one behind an HTTP handler. Begin with [Open].
+// Package viewtest shows the page of MCP Apps as clients do, for tests: Chromium with a host made of the app-bridge
+// of the extension's own npm package, fetched by .ci/conformance-install. It knows no server; a test may give it one
+// behind an HTTP handler. Begin with [Open].
 package viewtest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
-// hang is how long a test waits for what must come.
+// hang is the time limit of a test for an expected event.
 const hang = time.Minute
 
 //go:embed host.html

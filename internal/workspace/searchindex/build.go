@@ -168,8 +168,8 @@ func stampOf(i root.Info) segment.Stamp {
 	return segment.Stamp{Size: i.Size, Modified: i.Modified.UnixNano(), Changed: i.Changed.UnixNano(), Ino: i.Ino}
 }
 
-// withSegment returns a view with a new segment, which was built by the plan. v must not
-// be used afterwards.
+// withSegment returns a view with a new segment, built by the plan. v must not be used
+// afterwards.
 func (v *view) withSegment(seg *segment.Segment, p plan) *view {
 	next := newView(v.o, seg)
 	next.watcher, next.mounts = v.watcher, v.mounts

@@ -11,8 +11,8 @@
 // hard link that was created later in a directory that is not watched.
 //
 // It does not know patterns (package trigram does), the file format of the index (package
-// segment), or which files are visited (package tree). Begin with [New] and query.go. A
-// view is the tree in memory; background.go has the background goroutine.
+// segment), or the choice of files (package tree). Begin with [New] and query.go. A view is the
+// tree in memory; background.go has the background goroutine.
 package searchindex
 
 import (

@@ -19,7 +19,7 @@ import (
 // A mountTable lists the file systems below a root. Mounting causes no event of a
 // directory, so the table must be checked.
 type mountTable struct {
-	file *os.File // /proc/self/mountinfo, which can be polled for changes
+	file *os.File // /proc/self/mountinfo; it can be polled for changes
 	root string
 	all  []mountPoint
 }
@@ -78,7 +78,7 @@ func (m *mountTable) changed() bool {
 // trusted reports whether everything in v causes events.
 func (m *mountTable) trusted(v *view) bool {
 	for _, on := range m.all {
-		// The events of a file on which something is mounted go to its real directory.
+		// The events of a file under a mount point go to its real directory.
 		if v.hasDir(on.dir) && !on.events || v.hasFile(split(on.dir)) {
 			return false
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// A Tracker reports which directories have changed since it was asked last. It is for
-// one goroutine.
+// A Tracker reports the directories that have changed since the last report. It is for one
+// goroutine.
 type Tracker struct {
 	root *root.Root
 	w    *watcher
@@ -63,8 +63,8 @@ func (t *Tracker) Changed() (dirs map[string]bool, ok bool) {
 	return dirs, ok && err == nil
 }
 
-// A NameTracker reports which directories have other entries, or other permissions, since it
-// was asked last. It does not see the contents of files. It is for one goroutine.
+// A NameTracker reports the directories whose entries or permissions have changed since the
+// last report. It does not see the contents of files. It is for one goroutine.
 type NameTracker struct {
 	root   *root.Root
 	w      *watcher

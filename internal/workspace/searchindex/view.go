@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
-// A view is the current state of the tree: which files of the segment are unchanged, and
-// which other files exist.
+// A view is the current state of the tree: the unchanged files of the segment, and the other
+// files that exist.
 type view struct {
 	o       *Options
 	seg     *segment.Segment // may be nil
@@ -43,7 +43,7 @@ type view struct {
 	freshList cachedList
 }
 
-// freshFiles maps last steps to the version at which they became fresh.
+// freshFiles maps last steps to the version that made them fresh.
 type freshFiles map[string]uint64
 
 // A cachedList is a list of names for one version.
@@ -486,7 +486,7 @@ func (v *view) update(ctx context.Context) error {
 	return v.checkLinked(ctx)
 }
 
-// checkLinked checks the files with several hard links, which can change without an event.
+// checkLinked checks the files with several hard links: they can change without an event.
 func (v *view) checkLinked(ctx context.Context) error {
 	v.linked = slices.DeleteFunc(v.linked, func(n uint32) bool { return !v.alive(n) })
 	return v.compare(ctx, v.linked, v.markFileChanged)

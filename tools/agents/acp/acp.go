@@ -1,8 +1,8 @@
-// Package acp has external agents do tasks: programs such as Claude Code, Codex or
-// Gemini, which speak the Agent Client Protocol, version 1, on stdin and stdout.
+// Package acp has external agents do tasks: programs such as Claude Code, Codex or Gemini. They
+// speak the Agent Client Protocol, version 1, on stdin and stdout.
 //
 // Such a program runs in the sandbox of the caller, with the credentials that the operator has
-// given it. It has tools of its own, which reach only the inside of the sandbox. Its requests
+// given it. It has tools of its own; these reach only the inside of the sandbox. Its requests
 // to its client go through the pipeline of the server as calls of the subagent: reading and
 // writing files, running commands, and permission for its own actions. So the policy decides
 // about them, a person is asked, and it is in the audit log.

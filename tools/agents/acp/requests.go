@@ -234,8 +234,7 @@ type permissionParams struct {
 // PermissionTool is the tool whose calls stand for actions of a program itself.
 const PermissionTool = "acp_permission"
 
-// A Permission has the arguments of PermissionTool: the action for which the program asks
-// permission.
+// A Permission has the arguments of PermissionTool: the action that the program wants to do.
 type Permission struct {
 	Kind  string   `json:"kind" jsonschema:"kind of the action" enum:"read,edit,delete,move,search,execute,think,fetch,switch_mode,other"`
 	Title string   `json:"title" jsonschema:"what the agent program wants to do"`

@@ -61,7 +61,7 @@ func (t *Trees) Plan(ctx context.Context, name string) (Tree, error) {
 	return Tree{Name: name, Repo: repo}, nil
 }
 
-// Path returns the directory of a tree, which [Trees.Open] makes.
+// Path returns the directory of a tree. [Trees.Open] makes it.
 func (t *Trees) Path(tree Tree) string { return filepath.Join(t.Dir, tree.Name, "work") }
 
 // base returns the file with the commit that a tree began with. Commands in the tree do not reach it.

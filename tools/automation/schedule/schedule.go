@@ -28,7 +28,7 @@ const MinEvery = 10 * time.Second
 // maxDue is how far in the future something can be due.
 const maxDue = 20 * 365 * 24 * time.Hour
 
-// Check returns the error in s, in words for a model. now is the time at which it begins.
+// Check returns the error in s, in words for a model. now is the time of its beginning.
 func (s Schedule) Check(now time.Time) error {
 	if _, err := Zone(s.Zone); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s Schedule) spec() (*cron.SpecSchedule, error) {
 	return spec, nil
 }
 
-// standard checks the form of an expression more strictly than the parser, which ignores parts that it does not
-// expect, and writes a range of days that ends with a Sunday, 7 or sun, as a list.
+// standard checks the form of an expression more strictly than the parser (it ignores parts that it does not
+// expect), and writes a range of days that ends with a Sunday, 7 or sun, as a list.
 func standard(expression string) (string, error) {
 	fields := strings.Fields(expression)
 	if strings.HasPrefix(expression, "@") || len(fields) != 5 {
@@ -135,7 +135,7 @@ func weekdays(item, low, high, step string) string {
 	}
 	every := 1
 	if step != "" {
-		every, _ = strconv.Atoi(step) // of digits; too many of them are 0, which the parser refuses
+		every, _ = strconv.Atoi(step) // of digits; too many of them become 0, and the parser refuses that
 	}
 	if from < 0 || to < 0 || from > to || every < 1 || to != 7 && low != "7" {
 		return item
@@ -209,13 +209,13 @@ func nextIn(spec *cron.SpecSchedule, zone *time.Location, after time.Time) time.
 	}
 }
 
-// asUTC returns the time at which a clock in UTC shows the reading of t in its zone.
+// asUTC returns the UTC time with the clock reading of t in its zone.
 func asUTC(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// atReading returns the first time at which a clock in zone reads as reading does in UTC. A
-// reading that is skipped is taken by the offset before the change.
+// atReading returns the first time in zone with the clock reading that reading has in UTC. For
+// a skipped reading it uses the offset before the change.
 func atReading(reading time.Time, zone *time.Location) time.Time {
 	_, before := reading.Add(-24 * time.Hour).In(zone).Zone()
 	_, later := reading.Add(24 * time.Hour).In(zone).Zone()

@@ -4,15 +4,15 @@
 // A table is text. Empty lines and lines that begin with # say nothing. The tabs before another line are its depth:
 //
 //	kubectl oc                 a heading, at the margin; several in a row are one
-//		seconds 60             a line: a keyword, and what it says of the heading
+//		seconds 60             a line: a keyword, and its value for the heading
 //		let objects            a name for alternatives, for this heading only
 //			pods|po
 //			services|svc
-//		reads                  a line with entries, which are below it
+//		reads                  a line with entries below it
 //			get $objects       the entry "get pods|po|services|svc"
 //
-// The package does not know what keywords mean: the first lines of a table explain its own. Begin with
-// [Parse]; [Embedded] reads a table that is a part of this program.
+// The package does not know the meaning of keywords: the first lines of a table explain its own. Begin
+// with [Parse]; [Embedded] reads a table that is a part of this program.
 package table
 
 import (

@@ -50,8 +50,8 @@ func Check(code string) error {
 	return err
 }
 
-// wrap makes code the body of a function, in which its first line is the second one. Code that
-// is itself a function is called.
+// wrap makes code the body of a function. Its first line is the second line of the function. If
+// code is itself a function wrap calls it.
 func wrap(code string) string {
 	const head, tail = "(async function () {\n", "\n})"
 	trimmed := strings.TrimRight(strings.TrimSpace(code), "; \n\t")

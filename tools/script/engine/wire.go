@@ -1,8 +1,8 @@
-// Package engine runs JavaScript in a process of its own, which the server starts. The
-// script has no files, network or imports: it can call tools, through messages to the
-// server on stdin and stdout.
+// Package engine runs JavaScript in a process of its own, started by the server. The script has
+// no files, network or imports: it can call tools, through messages to the server on stdin and
+// stdout.
 //
-// Begin with [Main], the process. wire.go has the messages, which the server uses too.
+// Begin with [Main], the process. wire.go has the messages; the server uses them too.
 package engine
 
 import (

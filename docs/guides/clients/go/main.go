@@ -1,6 +1,6 @@
-// Command go is the example of a client in Go of docs/guides/clients-in-code.md:
-// it connects with a token, lists tools, calls two, and prints what they return.
-// A test of cmd/mcp-tools runs it.
+// Command go is the example of a client in Go of docs/guides/clients-in-code.md: it connects
+// with a token, lists tools, calls two, and prints their results. A test of cmd/mcp-tools runs
+// it.
 package main
 
 import (

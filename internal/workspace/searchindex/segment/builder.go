@@ -269,9 +269,9 @@ func (r *run) next() (trigram.T, error) {
 
 func (r *run) numbers(to []uint32) []uint32 { return appendNumbers(to, r.raw) }
 
-// Write writes the segment of files, which are ordered by name, from the trigrams that
-// were added and from the previous segment if older is not nil. The segment replaces the
-// file at path when it is complete.
+// Write writes the segment of files from the added trigrams and, if older is not nil, from the
+// previous segment. The files are ordered by name. The segment replaces the file at path when
+// it is complete.
 func (b *Builder) Write(
 	ctx context.Context, path string, made Digest, files []File, older *Previous,
 ) (*Segment, error) {

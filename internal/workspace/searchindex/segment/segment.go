@@ -1,11 +1,11 @@
 // Package segment stores, in an immutable file, the names and stamps of many files and the
 // trigrams that each of them contains.
 //
-// It finds the files that may match a query. It identifies a file by a number, which is
-// its position in the order of all names. It does not know whether the files have changed
-// since, nor where they are. [Builder] writes a segment, [Open] maps it into memory, and
-// [Segment.Eval] queries it. A damaged file cannot do harm: Open verifies a checksum, and
-// callers read from a segment only within [Guard].
+// It finds the files that may match a query. It identifies a file by a number: its position in
+// the order of all names. It knows neither the place of the files nor whether they have changed
+// since. [Builder] writes a segment, [Open] maps it into memory, and [Segment.Eval] queries it.
+// A damaged file cannot do harm: Open verifies a checksum, and callers read from a segment only
+// within [Guard].
 package segment
 
 import (
@@ -48,7 +48,7 @@ type File struct {
 	Flags
 }
 
-// A Digest identifies the options with which a segment was built.
+// A Digest identifies the options of a segment's build.
 type Digest [32]byte
 
 // The file format: the lists, tables of fixed-size records, the names, and a trailer with
@@ -115,8 +115,8 @@ func (s *Segment) Size() int { return len(s.data) }
 // Same reports whether a file is the file of the segment.
 func (s *Segment) Same(info os.FileInfo) bool { return os.SameFile(s.info, info) }
 
-// Guard calls do, which reads from segments. It returns an error if the mapped file was
-// truncated or damaged.
+// Guard calls do. It returns an error if do reads from a mapped file that was truncated or
+// damaged.
 func Guard(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -77,7 +77,7 @@ func trigramsOf(text string, fold bool) []T {
 		case r < utf8.RuneSelf:
 			b.WriteByte(lower(byte(r)))
 		case r == utf8.RuneError || fold && unicode.SimpleFold(r) != r:
-			b.WriteByte('\n') // which no trigram has
+			b.WriteByte('\n') // no trigram has it
 		default:
 			b.WriteRune(r)
 		}

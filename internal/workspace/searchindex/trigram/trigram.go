@@ -15,7 +15,7 @@ type T uint32
 
 const tSpace = 1 << 24
 
-// lower returns the byte under which c is indexed.
+// lower returns the indexed form of c.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
