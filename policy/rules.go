@@ -30,7 +30,7 @@ type ProfileRules struct {
 	Extends   string   `yaml:"extends" doc:"the profile to start from; without it the profile starts from allow"`
 	Allow     List     `yaml:"allow" doc:"the tools of the profile; with extends, only these of it"`
 	Deny      List     `yaml:"deny" doc:"not these, unless also_allow adds them back"`
-	AlsoAllow List     `yaml:"also_allow" doc:"these in addition to what it extends"`
+	AlsoAllow List     `yaml:"also_allow" doc:"these in addition to the profile in extends"`
 	Listed    List     `yaml:"listed" doc:"list only these; tool_search finds the others"`
 	Autonomy  Autonomy `yaml:"autonomy" enum:"readonly,supervised,full" doc:"lowers the autonomy for this profile"`
 }
