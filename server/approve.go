@@ -363,8 +363,7 @@ func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed callStat
 	if sealed.Question != "" {
 		var stale bool
 		if d, answered, stale = c.takeDecision(ctx, q, sealed, d, answered); stale {
-			// The client has shown the call before the edit. The person who edited it decides
-			// elsewhere.
+			// The client has shown the call before the edit. The editor decides elsewhere.
 			a.asking, a.question, a.how = true, sealed.Question, "question "+sealed.Question
 			return a, &tool.Asking{}
 		}

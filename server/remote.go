@@ -78,8 +78,8 @@ func (r scrubbedReporter) Progress(done, total float64, message string) {
 	r.to.Progress(done, total, r.call.server.scrubFor(r.call.Caller).Text(message))
 }
 
-// RunRemote runs a call of another replica, unless it would do more than was decided about. Its progress goes to report,
-// which may be nil.
+// RunRemote runs a call of another replica, unless its effect would exceed the decision. Its progress goes to report.
+// report may be nil.
 func (s *Server) RunRemote(ctx context.Context, r RemoteCall, report tool.Reporter) (res tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -166,7 +166,8 @@ func (c *call) task(ctx context.Context, by tool.Tool, q taskRequest, id string)
 	return aboutTaskOf(ctx, by, q.method, id, q.answers)
 }
 
-// prepare returns the plan of a call, here or on the replica that has what the call is about.
+// prepare returns the plan of a call, here or on the replica that has the command or browser of
+// the call.
 func (c *call) prepare(ctx context.Context, t tool.Tool, bound tool.Call) (tool.Plan, error) {
 	if elsewhere := c.server.Elsewhere; elsewhere != nil {
 		if plan, there, err := elsewhere(ctx, RemoteCall{

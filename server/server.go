@@ -57,7 +57,8 @@ type Config struct {
 	TaskElsewhere func(ctx context.Context, task RemoteTask) (t tool.Task, there bool, err error)
 
 	Rows SessionRows // sessions that replicas share; nil: they belong to this one
-	// Lacks says what this server works without, for operators, such as the key of the vault; "" for nothing. nil: nothing.
+	// Lacks describes the missing parts of this server, for operators, such as the key of the vault; "" for nothing.
+	// nil: nothing.
 	Lacks     func() string
 	Results   ResultStore
 	Approvals Approvals                   // nil: only the client can be asked
@@ -115,8 +116,8 @@ type Limits struct {
 	Args             tool.Limits
 	Result           int // bytes of text to the model
 	ResultHard       int // bytes of anything
-	// RepeatWarn is after how many equal results in a row a call gets advice, and
-	// RepeatStop which equal call in a row is refused. 0 switches them off.
+	// RepeatWarn is the number of equal results in a row that leads to advice, and RepeatStop
+	// the number of the equal call in a row that is refused. 0 switches them off.
 	RepeatWarn, RepeatStop int
 }
 

@@ -124,7 +124,7 @@ func scopeOf(a Answer) Scope {
 	return a.Scope
 }
 
-// answeredBy adds to err the name of the person who answered the question.
+// answeredBy adds the approver of the question to err.
 func answeredBy(err error, q *Question) error {
 	if q.Decision == nil {
 		return err

@@ -1,15 +1,15 @@
 // Package ask has the questions that wait for a person, of all kinds, in one table of the store.
 //
-// A question is asked once and answered once: of several people who answer at the same time, in whatever processes,
-// one succeeds. It waits for its answer until it expires or is withdrawn. A question with an owner ends with the
-// process whose call waits for the answer, see [Desk]; the others outlive all processes. The feed has [Topic] with the
-// id of a question that was asked, answered or withdrawn.
+// A question is asked once and answered once: of several answers at the same time, in any processes, one succeeds. It
+// waits for its answer until it expires or is withdrawn. A question with an owner ends with the process whose call
+// waits for the answer, see [Desk]; the others outlive all processes. The feed has [Topic] with the id of a question
+// that was asked, answered or withdrawn.
 //
-// The package does not know what the questions are. The package of a kind has the text, decides who may answer, and
-// does what follows from the answer in the same transaction: internal/approvals has the calls that need an approval,
-// tools/questions what agents ask their users, also about tasks of teams. What tools/messaging/inbound has sent to
-// people in chats is not here, but in a table of that package: there are several messages about one question, and they
-// stay, and are edited, when the question is gone.
+// The package does not know the subject of questions. The package of a kind has the text, checks the right to answer,
+// and acts on the answer in the same transaction: internal/approvals has the calls that need an approval,
+// tools/questions the questions of agents to their users, also about tasks of teams. The messages about questions
+// that tools/messaging/inbound has sent to chats are not here, but in a table of that package: there are several
+// messages about one question, and they stay, and are edited, when the question is gone.
 //
 // Begin with [Put], [Answer] and [List].
 package ask
@@ -26,8 +26,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// Topic is the feed topic of questions that were asked, answered or withdrawn. The keys are their ids, or those of
-// what they were about, or of their process.
+// Topic is the feed topic of questions that were asked, answered or withdrawn. A key is the id of the question, of
+// its subject, or of its process.
 const Topic = "ask"
 
 // The kinds of questions.
@@ -58,14 +58,14 @@ type Question struct {
 	ID    string
 	Kind  string
 	Owner string // id of the process whose call waits; "" for a question that outlives processes
-	// Agent, User and Session are those of the caller that asks.
+	// The caller that asks.
 	Agent, User, Session string
-	About                string   // id of what the question is about, to withdraw it; "" for nothing
+	About                string   // id of the subject, to withdraw the question; "" for nothing
 	Body                 string   // the text, or the JSON of the kind
 	Choices              []string // answers to choose from
 	State                State
 	Answer               string // of the kind
-	By                   string // who has answered
+	By                   string // the person who answered
 	Asked                time.Time
 	Expires              time.Time // zero: when it is answered
 	Ended                time.Time // when it was answered
@@ -108,8 +108,8 @@ const idLen = 12
 // is no limit. Callers that ask at the same time may exceed them by a few.
 type Limits struct{ Open, Each, Bytes, BytesEach int }
 
-// Put adds an open question, which expires after a time; 0 is never. With [ErrTooMany] nothing was added. A question
-// with an owner is put by its [Desk].
+// Put adds an open question. It expires after a time; 0 is never. With [ErrTooMany] nothing was added. The [Desk] of
+// an owner puts the owner's questions.
 func Put(t *store.Tx, q Question, expires time.Duration, l Limits) error {
 	choices, err := store.ToJSON(q.Choices, len(q.Choices) == 0)
 	if err != nil {
@@ -139,7 +139,7 @@ func limit(n int) int { return cmp.Or(n, math.MaxInt32) }
 // Get returns a question in any state, or [ErrUnknown].
 func Get(t *store.Tx, id string) (Question, error) { return get(t, id, "") }
 
-// Hold does what Get does, and keeps other transactions from changing the question until t ends.
+// Hold is Get and also keeps other transactions from changing the question until t ends.
 func Hold(t *store.Tx, id string) (Question, error) { return get(t, id, " {{lock}}") }
 
 func get(t *store.Tx, id, lock string) (Question, error) {

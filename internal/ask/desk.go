@@ -38,7 +38,7 @@ func NewDesk(s *store.Store, log *slog.Logger) *Desk {
 // ID returns the owner of the questions of this process.
 func (d *Desk) ID() string { return d.id }
 
-// The lease of a question, its renewal, and the time after the end of a question in which its answer may be used.
+// The lease of a question, its renewal, and the time after the end of a question that its answer may be used.
 const (
 	lease   = 30 * time.Second
 	renewal = 2 * time.Second
@@ -136,7 +136,7 @@ func (d *Desk) Close(also func(*store.Tx) error) error {
 }
 
 // beat renews the lease while there are questions that may be answered, or answers that may be used. If that fails
-// for longer than a lease, the questions end. When there are none left it removes what has ended.
+// for longer than a lease, the questions end. When there are none left it removes the ended ones.
 func (d *Desk) beat() {
 	for {
 		select {

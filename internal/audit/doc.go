@@ -45,7 +45,7 @@
 //
 // # What Verify detects
 //
-// Against someone who can write to the store but cannot read the key:
+// Against an attacker with write access to the store, but without the key:
 //
 //   - a changed, inserted, duplicated or moved row, in a chain or in heads;
 //   - a missing record that has a successor;
@@ -61,8 +61,7 @@
 // emptied or set back to an earlier state. Another machine with the same key does
 // not miss them.
 //
-// Not detected: changes by someone who can read the key. Everyone who can run code as this user
-// can.
+// Not detected: changes by an attacker with the key. Code that runs as this user can read it.
 //
 // Machines that share a store and the key of the vault share a key: the first
 // record of a machine without one takes it from the store. Then each can check

@@ -16,12 +16,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// A key seals lines. It is stored in the data directory, because a server must
-// start without a prompt, and sealed by the vault in the store, for the machines
-// that share the store (share.go). So it protects against someone who can write to the
-// store but not read the key: an administrator of the database, a tool with
-// access to it, a changed backup. It does not protect against code that runs as
-// the server's user.
+// A key seals lines. It is stored in the data directory, because a server must start without a
+// prompt, and sealed by the vault in the store, for the machines that share the store
+// (share.go). So it protects against an attacker with access to the store but not to the key:
+// an administrator of the database, a tool with access to it, a changed backup. It does not
+// protect against code that runs as the server's user.
 type key [sha256.Size]byte
 
 const (

@@ -2,19 +2,22 @@
 // of files, and the files of managed workspaces.
 //
 // A blob is the content of one owner. Its bytes are in a [Place]: files in the data directory, a table of the
-// database, or a bucket of an S3 service. What refers to it is a row of the table kept, written in the transaction of
-// whatever else changes with it, so every process on the store sees the same blobs. A blob without a row is removed
-// later: [Blobs.Sweep] is a job, and waits at least a day, so that nothing is removed between the bytes and the row.
+// database, or a bucket of an S3 service. A row of the table kept refers to it. The row is written in the transaction
+// of the other changes that belong to it, so every process on the store sees the same blobs. A blob without a row is
+// removed later: [Blobs.Sweep] is a job, and waits at least a day, so that nothing is removed between the bytes and
+// the row.
 //
 // The name of a blob is DAY/OWNER/DIGEST: the day on which it was stored, a digest of its owner, and the SHA-256 of
-// its content. Equal contents that an owner stores on one day are one blob. Those of another owner are another blob,
-// so that nobody finds out what others have. The day makes the sweep safe without a lock: a new blob never takes the
-// name of one that is old enough to be removed. That is also why there is no touching of old blobs.
+// its content. Equal contents that an owner stores on one day are one blob. An equal content of another owner is
+// another blob, so that an owner cannot find out the contents of others. The day makes the sweep safe without a
+// lock: a new blob never takes the name of one that is old enough to be removed. That is also why there is no
+// touching of old blobs.
 //
-// If there is a [Sealer], contents are encrypted in chunks, so that a part of one can be read alone. Names, sizes and
-// times are not encrypted.
+// If there is a [Sealer], contents are encrypted in chunks, so that a part of a content can be read alone. Names,
+// sizes and times are not encrypted.
 //
-// The package does not know what the bytes mean, and does not mask secrets in them. Begin with [Shelf].
+// The package does not know the meaning of the bytes, and does not mask secrets in them. Begin with
+// [Shelf].
 package blob
 
 import (
@@ -53,9 +56,9 @@ type Place interface {
 	String() string
 }
 
-// A Sealer encrypts chunks with a key of the operator, as a *vault.Vault does. What Seal returns is longer than the chunk
-// by the same number of bytes each time; its error is vault.ErrNone if there is no key. Open fails for another bound than
-// that of Seal, and with vault.ErrLocked if this process lacks the key.
+// A Sealer encrypts chunks with a key of the operator, as a *vault.Vault does. Sealed chunks are longer by the same
+// number of bytes each time. The error of Seal is vault.ErrNone if there is no key. Open fails for another bound than
+// the bound of Seal, and with vault.ErrLocked if this process lacks the key.
 type Sealer interface {
 	Seal(ctx context.Context, bound string, plain []byte) ([]byte, error)
 	Open(ctx context.Context, bound string, sealed []byte) ([]byte, error)
@@ -112,7 +115,7 @@ func Owner(owner string) string {
 }
 
 const (
-	chunkSize   = 512 << 10 // bytes as stored, of which one is read or encrypted at a time
+	chunkSize   = 512 << 10 // bytes as stored; a chunk is read or encrypted at a time
 	sealedMark  = ".sealed-"
 	dayDuration = 24 * time.Hour
 )
@@ -120,9 +123,9 @@ const (
 // Day returns the first part of names that are made at a time. Days sort as texts until the year 2243.
 func Day(at time.Time) string { return strconv.FormatInt(at.Unix()/int64(dayDuration/time.Second), 10) }
 
-// Put stores what r has, at most max bytes of it, and calls record in the transaction that writes the row about it.
-// With a place in the database the bytes are in that transaction too; otherwise they are stored before it. record may
-// run several times. own makes a blob that is not shared with an equal content, and can be removed with its row.
+// Put stores the content of r, at most max bytes of it, and calls record in the transaction that writes the row about
+// it. With a place in the database the bytes are in that transaction too; otherwise they are stored before it. record
+// may run several times. own makes a blob that is not shared with an equal content, and can be removed with its row.
 func (b *Blobs) Put(ctx context.Context, owner string, r io.Reader, max int64, own bool,
 	record func(*store.Tx, Ref) error) (Ref, error) {
 	ref, content, discard, err := b.ready(ctx, owner, r, max, own)
@@ -174,15 +177,16 @@ func (b *Blobs) ready(ctx context.Context, owner string, r io.Reader, max int64,
 	return ref, sealed.Content, func() { sealed.discard(); s.discard() }, nil
 }
 
-// The bounds of what PutAll stores at once.
+// The bounds of one step of PutAll.
 const (
 	groupCount = 64
 	groupBytes = 8 << 20
 	groupPuts  = 8 // at the same time, in other places than the database
 )
 
-// PutAll stores contents that are shared with equal ones of the owner, and then calls record in a transaction, which may
-// run several times. next returns the contents one after the other, and io.EOF after the last; put gets the blob of each.
+// PutAll stores contents that are shared with equal ones of the owner, and then calls record in a transaction. The
+// transaction may run several times. next returns the contents one after the other, and io.EOF after the last; put
+// gets the blob of each.
 func (b *Blobs) PutAll(ctx context.Context, owner string, next func() (io.ReadCloser, error), put func(Ref) error,
 	record func(*store.Tx) error) error {
 	type one struct {
@@ -255,7 +259,7 @@ func (b *Blobs) PutAll(ctx context.Context, owner string, next func() (io.ReadCl
 	return b.o.Store.Update(ctx, record)
 }
 
-// ownMark is in the name of a blob to which one row refers.
+// ownMark is in the name of a blob of one row.
 const ownMark = "_"
 
 func isOwn(name string) bool {
@@ -265,12 +269,12 @@ func isOwn(name string) bool {
 // An Item is a content that can be read. Reading stops with an error when the context of the Open ends.
 type Item struct {
 	*io.SectionReader
-	About string    // what the row says about the content
+	About string    // the text about the content in the row
 	At    time.Time // when it was stored or last used
 	file  io.Closer
 }
 
-// Close releases what the item needs.
+// Close releases the resources of the item.
 func (i *Item) Close() error {
 	if i.file == nil {
 		return nil
@@ -330,7 +334,7 @@ func (c *chunks) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// smallRead is the size of a read, in bytes, below which a chunk is not read as a whole.
+// smallRead is the maximum size of a read, in bytes, that reads only a part of a chunk.
 const smallRead = 64 << 10
 
 // readPart fills p from offset on. wanted bytes were asked for.
@@ -346,7 +350,7 @@ func (c *chunks) readPart(p []byte, wanted int, offset int64) (n int, err error)
 	return n, err
 }
 
-// whole returns err, or the error about lost bytes if err is that of an early end.
+// whole returns err, or the error about lost bytes for an early end.
 func (c *chunks) whole(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("the blob %s in %s is shorter than it was: %w", c.name, c.place, fs.ErrNotExist)

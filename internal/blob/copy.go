@@ -42,7 +42,7 @@ func (s Stored) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// Each calls yield with all blobs that rows refer to, without those of caches, until it returns an error.
+// Each calls yield with all blobs of rows, except caches, until it returns an error.
 func (b *Blobs) Each(ctx context.Context, yield func(Stored) error) error {
 	for after := ""; ; {
 		list, err := store.Select(ctx, b.o.Store,
@@ -95,7 +95,8 @@ func (b *Blobs) Restore(ctx context.Context, name string, r io.Reader) error {
 	return b.o.Place.Put(ctx, name, s.Content)
 }
 
-// InDatabase reports whether the bytes are rows of the store, which copies of the store have.
+// InDatabase reports whether the bytes are rows of the store. Copies of the store then have
+// them.
 func (b *Blobs) InDatabase() bool {
 	_, ok := b.o.Place.(*Database)
 	return ok

@@ -33,7 +33,7 @@ func (d *Database) Put(ctx context.Context, name string, c Content) error {
 
 func putRows(t *store.Tx, name string, c Content) error {
 	chunk := make([]byte, min(chunkSize, c.Size))
-	for n := int64(0); n*chunkSize < c.Size; n++ { // nothing for an empty content, which is never read
+	for n := int64(0); n*chunkSize < c.Size; n++ { // nothing for an empty content: it is never read
 		part := chunk[:min(chunkSize, c.Size-n*chunkSize)]
 		if got, err := c.ReadAt(part, n*chunkSize); err != nil && (err != io.EOF || got < len(part)) {
 			return err

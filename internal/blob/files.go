@@ -15,7 +15,7 @@ import (
 // Files is a place in a directory, with a file for each blob. A file is complete as soon as it has its name.
 type Files struct{ dir string }
 
-// NewFiles returns the place in a directory, which it makes when something is stored.
+// NewFiles returns the place in a directory. The first write makes the directory.
 func NewFiles(dir string) *Files { return &Files{dir} }
 
 func (f *Files) String() string { return f.dir }

@@ -41,7 +41,8 @@ type S3 struct {
 	client *minio.Client
 }
 
-// maxInBucket is the maximum size of a blob in S3, in bytes. It is one request, which is in memory.
+// maxInBucket is the maximum size of a blob in S3, in bytes. It is sent in one request, from
+// memory.
 const maxInBucket = 256 << 20
 
 // s3Attempts is the number of attempts of a request that fails temporarily.
@@ -109,7 +110,7 @@ func (s *S3) Put(ctx context.Context, name string, c Content) error {
 	}
 	o.SetMatchETagExcept("*")
 	// With the digest the body is sent as it is. Otherwise it is in signed chunks over http, and some services return
-	// the objects with the encoding of the chunks, which nobody can decode.
+	// the objects with the encoding of the chunks, and no client can decode it.
 	sum := sha256.New()
 	if _, err := io.Copy(sum, c.Reader()); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // A Shelf has contents under names, for one noun of the program. Each owner has names of its own. A shelf is bounded:
-// what is too old or too much is removed, the oldest first, and from the owners that have most.
+// contents over the limits of age and size are removed, the oldest first, and from the largest owners.
 type Shelf struct {
 	blobs  *Blobs
 	noun   string
@@ -44,11 +44,11 @@ func (b *Blobs) NewShelf(noun string, l Limits) *Shelf {
 	return s
 }
 
-// checkTotal is the number of contents after which the limit of all owners is checked.
+// checkTotal is the number of new contents between two checks of the limit of all owners.
 const checkTotal = 16
 
-// Put stores what r has under a name, and replaces what has this name. about is text that Get returns. It makes room
-// by removing the oldest contents of the owner.
+// Put stores the content of r under a name, and replaces a former content of this name. about is a text for Get. Put
+// makes room by removing the oldest contents of the owner.
 func (s *Shelf) Put(ctx context.Context, owner, name, about string, r io.Reader) error {
 	size := s.limits.Item
 	if size == 0 {
@@ -137,7 +137,7 @@ func (s *Shelf) shrink(ctx context.Context) error {
 	}
 }
 
-// discard removes blobs that no row refers to any longer. What cannot be removed now is found by the sweep.
+// discard removes blobs without a row. The sweep finds blobs that cannot be removed now.
 func (s *Shelf) discard(ctx context.Context, names []string) {
 	var own []string
 	for _, name := range names {
@@ -194,7 +194,7 @@ func (s *Shelf) Touch(ctx context.Context, owner, name string) (known bool, err 
 	return known, err
 }
 
-// usedShare is the part of the age after which the use of a content is written down.
+// usedShare is the part of the age after which a use of a content is recorded.
 const usedShare = 30
 
 // expire removes contents that are too old.

@@ -14,10 +14,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
-// spoolMemory is the size up to which a content is in memory before it is stored, in bytes.
+// spoolMemory is the maximum size of a content in memory before it is stored, in bytes.
 const spoolMemory = 1 << 20
 
-// A Content is what is stored. It can be read several times.
+// A Content is a content to be stored. It can be read several times.
 type Content struct {
 	io.ReaderAt
 	Size int64
@@ -65,7 +65,7 @@ func (b *Blobs) spool(r io.Reader, max int64) (*spool, error) {
 	return s, nil
 }
 
-// collect returns what write writes.
+// collect returns the bytes that write writes.
 func (b *Blobs) collect(write func(io.Writer) error) (*spool, error) {
 	w := &collector{scratch: b.o.Scratch}
 	err := write(w)
@@ -83,7 +83,7 @@ func (b *Blobs) collect(write func(io.Writer) error) (*spool, error) {
 	return s, nil
 }
 
-// A collector keeps what is written in memory, and more than spoolMemory in a file.
+// A collector keeps written bytes in memory, and more than spoolMemory in a file.
 type collector struct {
 	scratch string
 	memory  bytes.Buffer

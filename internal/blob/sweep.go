@@ -14,7 +14,7 @@ import (
 
 const (
 	sweepEvery = 3 * time.Hour
-	// maxDatabase is the size of all blobs in the database from which on operators get a warning.
+	// maxDatabase is the size of all blobs in the database that causes a warning to operators.
 	maxDatabase = 20 << 30
 )
 
@@ -26,8 +26,8 @@ func (b *Blobs) Sweeps(loop *jobs.Loop) *jobs.Queue {
 	}
 }
 
-// Sweep removes contents of shelves that are too old or too many, and then the blobs of former days that no row
-// refers to: those of killed processes and of rows that were removed.
+// Sweep removes contents of shelves that are too old or too many, and then the blobs of former days without a
+// row: blobs of killed processes and of removed rows.
 func (b *Blobs) Sweep(ctx context.Context) error {
 	b.mu.Lock()
 	shelves := slices.Clone(b.shelves)
@@ -57,7 +57,7 @@ func (b *Blobs) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Sealed returns what a reset of the vault loses of the blobs.
+// Sealed returns the blobs that a reset of the vault loses.
 func Sealed() vault.Dependents {
 	const where = " FROM kept WHERE blob LIKE '%" + sealedMark + "%'"
 	return vault.Dependents{

@@ -29,10 +29,10 @@ type treeReader struct {
 	depth  *int64 // maximum depth; nil: unlimited
 
 	clickable map[element]bool
-	unseen    map[element]bool // what a person would not see
+	unseen    map[element]bool // elements that a person would not see
 	pre       map[element]bool // elements with preformatted text
 	left      int              // texts that were left out because a person would not see them
-	unchecked bool             // it is not known what a person would see
+	unchecked bool             // the visible elements are unknown
 }
 
 // read returns the tree of a page, including its frames.
@@ -66,8 +66,8 @@ func (r *treeReader) readTarget(ctx context.Context, p *pageTarget) (*node, erro
 	return root, nil
 }
 
-// prepare limits the depth for a large document. It also finds what the accessibility tree
-// does not contain: the elements with click handlers, and what a person would not see.
+// prepare limits the depth for a large document. It also finds what the accessibility tree does
+// not contain: the elements with click handlers, and the elements that a person would not see.
 func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	r.depth = nil
 	counters, err := call(ctx, p.endpoint, memory.GetDOMCounters, cdp.Empty{})
@@ -221,7 +221,7 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 }
 
 // isUnseen reports whether a person would not see a node. Fields are kept: pages put
-// transparent ones over what they draw.
+// transparent ones over their drawings.
 func (b *builder) isUnseen(n *accessibility.Node) bool {
 	return b.r.unseen[element{b.target, n.BackendDOMNodeID}] && !fields[valueText(n.Role)]
 }

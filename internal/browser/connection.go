@@ -82,7 +82,7 @@ func (l *connection) listen() {
 	}
 }
 
-// failPending ends all calls to a target that has crashed, which will not respond.
+// failPending ends all calls to a crashed target: it will not respond.
 func (l *connection) failPending(from target.SessionID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,8 +103,8 @@ func (l *connection) send(ctx context.Context, to target.SessionID, method strin
 	return answer()
 }
 
-// sendAsync sends a command and returns a function that waits for the response, which has
-// to be called.
+// sendAsync sends a command and returns a function that waits for the response. The function
+// must be called.
 func (l *connection) sendAsync(ctx context.Context, to target.SessionID, method string,
 	params any) (answer func() (jsonv2.Value, error), err error) {
 	text, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)

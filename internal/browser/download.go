@@ -156,7 +156,7 @@ const maxFileName = 60
 
 var (
 	unsafeInNames = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
-	// reservedNames are those of devices on Windows, and hidden and empty ones.
+	// reservedNames are the names of devices on Windows, and hidden and empty names.
 	reservedNames = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)?(\.|$)`)
 )
 

@@ -38,7 +38,7 @@ func (e *elements) name(el element) string {
 	if name, ok := e.names[el]; ok {
 		return name
 	}
-	if len(e.names) >= maxElements { // forget all refs, which a page that changes all the time would accumulate
+	if len(e.names) >= maxElements { // forget all refs: a page that changes all the time would accumulate them
 		clear(e.names)
 		clear(e.known)
 	}

@@ -15,9 +15,8 @@ import (
 // maxURL is the maximum length of a URL in bytes.
 const maxURL = 8 << 10
 
-// checkURL returns the complete URL for the URL of a request. It refuses schemes that do
-// not use the proxy, such as file: and chrome:. The proxy decides which hosts may be
-// reached.
+// checkURL returns the complete URL for the URL of a request. It refuses schemes that do not
+// use the proxy, such as file: and chrome:. The proxy decides about the hosts.
 func checkURL(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "about:blank" {
@@ -57,8 +56,8 @@ func hostPort(text string) bool {
 	return port != "" && strings.Trim(port, "0123456789") == ""
 }
 
-// siteOf returns the site of a URL, on which approvals depend. A page without a host has
-// its own site, so that an approval for it is not valid for another site.
+// siteOf returns the site of a URL. Approvals depend on it. A page without a host has its own
+// site, so that an approval for it is not valid for another site.
 func siteOf(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Scheme + "://" + u.Host
@@ -77,14 +76,14 @@ func forbidden(address string) bool {
 	return true
 }
 
-// documents returns the pattern of the requests for documents, which ownDocument
-// decides about in a browser for pages of the caller's own.
+// documents returns the pattern of the requests for documents. In a browser for pages of the
+// caller's own, ownDocument decides about them.
 func documents() *fetch.RequestPattern {
 	return &fetch.RequestPattern{URLPattern: "*", ResourceType: network.ResourceTypeDocument}
 }
 
-// ownDocument reports whether a browser for pages of the caller's own may load a
-// document. Others could send requests to what the caller's commands serve.
+// ownDocument reports whether a browser for pages of the caller's own may load a document.
+// Other documents could send requests to servers of the caller's commands.
 func ownDocument(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

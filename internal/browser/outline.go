@@ -37,7 +37,7 @@ var interactive = setOf("link button textbox searchbox checkbox radio combobox l
 	"menuitem menuitemcheckbox menuitemradio option treeitem Date DateTime InputTime ColorWell DisclosureTriangle " +
 	"PopUpButton ToggleButton clickable")
 
-// Roles of fields, which accept input.
+// Roles of fields. Fields accept input.
 var fields = setOf("textbox searchbox checkbox radio combobox listbox switch slider spinbutton Date DateTime " +
 	"InputTime ColorWell")
 
@@ -47,8 +47,8 @@ var foldable = setOf("navigation contentinfo")
 // minFolded is the minimum number of links in a folded section.
 const minFolded = 4
 
-// Roles of sections, which begin with a line of their own. The value is true for roles
-// that are shown even without a name.
+// Roles of sections. A section begins with a line of its own. The value is true for roles that
+// are shown even without a name.
 var sections = map[string]bool{
 	"dialog": true, "alertdialog": true, "alert": true, "navigation": true, "form": true, "search": true,
 	"Iframe": true, "menu": true, "tablist": true, "tree": true, "grid": true, "table": true, "main": true,
@@ -79,7 +79,7 @@ type outline struct {
 	lines lines
 	urls  bool           // show the addresses of links
 	base  *url.URL       // relative URLs are shown for links to the same host
-	first map[*node]bool // what is shown before the rest of the page
+	first map[*node]bool // nodes to show before the rest of the page
 }
 
 type lines []string

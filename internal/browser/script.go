@@ -54,7 +54,7 @@ func (p *pageTarget) evaluate(ctx context.Context, script string, arguments []*r
 	return primitive(called.Result), nil
 }
 
-// looksLikeFunction reports whether a script is a function expression, which needs
+// looksLikeFunction reports whether a script is a function expression. Such an expression needs
 // brackets: without them it would be a declaration or a syntax error.
 func looksLikeFunction(script string) bool {
 	head, _, arrow := strings.Cut(script, "=>")

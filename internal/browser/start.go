@@ -43,7 +43,7 @@ const noSandbox = "--no-sandbox"
 // with more crashes.
 const pipes = `ulimit -d "$1" 2>/dev/null || :; shift; exec "$@" 3<&0 4>&1 </dev/null >&2`
 
-// startChromium starts Chromium with new directories in home, which prepare fills. ctx bounds the start only.
+// startChromium starts Chromium with new directories in home. prepare fills them. ctx bounds the start only.
 func startChromium(
 	ctx context.Context, o Options, home string, prepare func(context.Context, *directories) error,
 ) (*chromium, error) {
@@ -188,8 +188,8 @@ func (c *chromium) launch(ctx context.Context, o Options, tier *sandbox.Tier, pa
 // maxTemp bounds the files that a browser stores in the sandbox's memory. Its own temporary files are on disk.
 const maxTemp = 256 << 20
 
-// shownFiles returns the files that a browser reads beside the system's programs: its own directory, the settings that
-// the operator has made for all browsers, and the cache of fonts, without which each start reads all fonts.
+// shownFiles returns the files that a browser reads beside the system's programs: its own directory, the settings
+// that the operator has made for all browsers, and the cache of fonts (without it each start reads all fonts).
 func shownFiles(tier *sandbox.Tier, path string) (all []string) {
 	if !tier.Layout(sandbox.Directories{}).Shows(path) {
 		all = append(all, filepath.Dir(path))

@@ -58,8 +58,8 @@ func (r *refusals) lookup(address *url.URL) error {
 	return last.err
 }
 
-// loadError returns the error for a page that was not loaded: the error of the proxy if
-// there is one, else an error for why, which is the browser's name of the error.
+// loadError returns the error for a page that was not loaded: the error of the proxy if there
+// is one, else an error for why, the browser's name of the error.
 func (r *refusals) loadError(address, why string) error {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(why, word) })

@@ -37,7 +37,7 @@ const (
 const (
 	minOpacity  = 0.05
 	minFontSize = 2.0    // pixels
-	minArea     = 0.0001 // of what it is without a transform
+	minArea     = 0.0001 // of the area without a transform
 	textNode    = 3      // the nodeType of texts
 	colorStep   = 10     // differences of a color in each channel that a person does not see
 )
@@ -113,7 +113,7 @@ func (l layout) style(at, which int) string {
 	return l.strings[all[which]]
 }
 
-// isPicture reports whether an element covers what is behind it with an image.
+// isPicture reports whether an element covers the elements behind it with an image.
 func (l layout) isPicture(at, node int) bool {
 	image := l.style(at, styleBackgroundImage)
 	if image != "" && image != "none" {
@@ -147,7 +147,7 @@ func (l layout) hidesContent(at int) bool {
 // emptyClip matches rectangles of at most a pixel, such as rect(1px, 1px, 1px, 1px).
 var emptyClip = regexp.MustCompile(`^rect\((?:[01]px,? ?){4}\)$`)
 
-// Computed values with which nothing of an element shows.
+// Computed values that hide all of an element.
 var (
 	transparent = regexp.MustCompile(`\bopacity\(0(?:\.0\d*)?%?\)`)
 	noScale     = regexp.MustCompile(`^(?:0(?:\.0\d*)?%?(?: |$)|\S+ 0(?:\.0\d*)?%?(?: |$))`)
@@ -200,7 +200,7 @@ func (l layout) isUnseenText(at int, parent int64) bool {
 	return l.hasBackgroundColor(at, parent)
 }
 
-// hasBackgroundColor reports whether a text is transparent or has the color of what is
+// hasBackgroundColor reports whether a text is transparent or has the color of the background
 // behind it. Text that is filled with a background and text on a picture have not.
 func (l layout) hasBackgroundColor(at int, parent int64) bool {
 	if element, ok := l.of[parent]; ok && strings.Contains(l.style(element, styleBackgroundClip), "text") {

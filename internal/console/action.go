@@ -82,8 +82,8 @@ func message(err error) string {
 	return known.What + nextStep(known)
 }
 
-// A failure is what is shown in place of a page or after an action. Back is the page beneath the base that the action
-// was on, "" for the first one.
+// A failure is the text in place of a page or after an action. Back is the page of the action beneath the base, ""
+// for the first one.
 type failure struct{ Text, Back string }
 
 // noteOf returns a result for the next page. brief leaves out all but its first line, when the page shows the rest.
@@ -116,7 +116,7 @@ type confirmation struct {
 // A field is one of a form that is sent again.
 type field struct{ Name, Value string }
 
-// fields returns the fields of a form that was sent, without those of the console.
+// fields returns the fields of a sent form, without the console's own.
 func fields(form url.Values) (list []field) {
 	for name, values := range form {
 		for _, value := range values {
@@ -160,14 +160,14 @@ func formArgs(v room.Verb, form url.Values) map[string]any {
 			if json.Valid([]byte(values[0])) {
 				args[p.Name] = json.RawMessage(values[0])
 			} else {
-				args[p.Name] = values[0] // the check of the arguments says what is wrong
+				args[p.Name] = values[0] // the check of the arguments reports the mistake
 			}
 		}
 	}
 	return args
 }
 
-// addMatches adds the patterns of a rule, which the form has as a field for each argument.
+// addMatches adds the patterns of a rule. The form has one field for each argument.
 func addMatches(args map[string]any, form url.Values) {
 	var list []string
 	for name := range form {

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A callFilter is what of the audit log is shown, as the query of the page has it.
+// A callFilter selects calls of the audit log, as the query of the page has it.
 type callFilter struct {
 	Tool, Agent, User, Session, Outcome, Kind, Text string
 	Slower                                          int // milliseconds
@@ -47,7 +47,7 @@ func filterOf(q url.Values) callFilter {
 		Tool: q.Get("tool"), Agent: q.Get("agent"), User: q.Get("user"), Session: q.Get("session"),
 		Outcome: q.Get("outcome"), Kind: q.Get("kind"), Text: strings.TrimSpace(q.Get("text")), Period: periods()[1],
 	}
-	f.Slower, _ = strconv.Atoi(q.Get("slower")) // 0 for what is no number
+	f.Slower, _ = strconv.Atoi(q.Get("slower")) // 0 for a text that is no number
 	f.Page, _ = strconv.Atoi(q.Get("page"))
 	f.Page = max(f.Page, 1)
 	for _, p := range periods() {
@@ -58,8 +58,8 @@ func filterOf(q url.Values) callFilter {
 	return f
 }
 
-// shows reports whether a call is shown. but is the facet that does not count: its own
-// numbers are those of a click on one of its values.
+// shows reports whether a call is shown. but is the facet that does not count: its own numbers
+// show the result of a click on one of its values.
 func (f callFilter) shows(r *audit.Row, but string) bool {
 	is := func(name, want, got string) bool { return want == "" || name == but || want == got }
 	return is("tool", f.Tool, r.Tool) && is("agent", f.Agent, r.Agent) && is("user", f.User, r.User) &&
@@ -193,8 +193,8 @@ func newFacet(name, title, now string, counts map[string]int) facet {
 	return fa
 }
 
-// recent has the latest records, so that a page that is loaded again reads only what is new.
-// It forgets them when no page has asked for some minutes.
+// recent has the latest records, so that a page that is loaded again reads only new records. It
+// forgets them when no page has asked for some minutes.
 type recent struct {
 	mu     sync.Mutex
 	rows   []audit.Row // by time

@@ -21,7 +21,7 @@ const (
 	maxStreams = 30
 )
 
-// events sends an event when what a page shows may have changed, until the client goes.
+// events sends an event when the data of a page may have changed, until the client goes.
 func (c *Console) events(w http.ResponseWriter, r *Request) {
 	topics := []string{ask.Topic, pauses.Topic, bridgeTopic} // of the head of every page
 	for _, p := range pages() {
@@ -80,7 +80,7 @@ func (c *Console) events(w http.ResponseWriter, r *Request) {
 	}
 }
 
-// attend records that a person is there who sees new questions.
+// attend records that a person is present to see new questions.
 func (r *Request) attend() error {
 	if r.Store().Missing() {
 		return nil

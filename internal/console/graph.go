@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// This file draws what an agent knows: an entity in the middle, and around it what is connected to it.
+// This file draws the knowledge of an agent: an entity in the middle, and its neighbours around it.
 
 // graphData is the page of the knowledge graph.
 type graphData struct {
@@ -232,7 +232,7 @@ const labelWidth = 9
 // Label returns the text beside a node.
 func (n node) Label() string { return terminal.Short(terminal.OneLine(n.Name), 22) }
 
-// Anchor returns on which side of the point of a node its text is.
+// Anchor returns the side of the text at the point of a node.
 func (n node) Anchor() string {
 	switch {
 	case n.Distance == 0 || math.Abs(n.X-graphSize/2) < 20:

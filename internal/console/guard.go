@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/webpage"
 )
 
-// contentPolicy is what a browser may do with the pages: no script or style but those of the
-// console, no frames, and no text as a script.
+// contentPolicy restricts the pages in a browser: scripts and styles of the console only, no
+// frames, and no text as a script.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
 
@@ -92,7 +92,7 @@ func (c *Console) record(r *http.Request, user, what, outcome, why string) {
 	}
 }
 
-// questionID is the form of what can follow /questions/.
+// questionID is the form of an id after /questions/.
 var questionID = text.Pattern(`^[a-z0-9-]{1,80}$`)
 
 // showGate shows how to open the console. The page of a question leads there after the login.
@@ -104,7 +104,7 @@ func (c *Console) showGate(w http.ResponseWriter, r *http.Request) {
 type gate struct {
 	Title, Text string
 	Tokens      bool   // people log in with a token
-	At          string // host of the provider at which people log in
+	At          string // host of the provider for logins
 	Enter       string // page of the session that has begun
 	Link        string // path of the form that uses up a link
 	Next        string // page after the login
@@ -121,8 +121,8 @@ func (c *Console) gate(w http.ResponseWriter, r *http.Request, status int, text 
 // allQuestions is the page of all questions.
 const allQuestions = "questions"
 
-// next returns the page that a person wants to see after the login: that of a question, that of all questions, which has
-// those of agents, or "".
+// next returns the page after the login: the page of a question, the page of all questions (questions of agents are
+// on it), or "".
 func next(r *http.Request) string {
 	id := r.PathValue("id")
 	if id == "" {

@@ -27,14 +27,15 @@ type Provider struct {
 	ClientID string
 	// Secret returns the secret of the client; nil for a client that has none.
 	Secret func() (string, error)
-	// Redirect is the URL to which the provider sends people back.
+	// Redirect is the URL to return to from the provider.
 	Redirect string
 	Scopes   []string // beside openid
 	// Claim is the claim of the ID token with a person's roles: a text or a list of texts.
 	Claim string
-	// Operators and Approvers are the roles of people who see everything, and of those who decide only.
+	// Operators and Approvers are the roles of people with the right to see everything, and to decide
+	// only.
 	Operators, Approvers []string
-	Channel              string // of people who log in
+	Channel              string // of people after a login
 }
 
 const (
@@ -94,7 +95,7 @@ func (l limitedBodies) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// config returns how to talk to the provider, which it finds once.
+// config returns the configuration for requests to the provider. It finds the provider once.
 func (m *member) config(ctx context.Context) (*oidc.Provider, oauth2.Config, error) {
 	c := oauth2.Config{ClientID: m.ClientID, RedirectURL: m.Redirect, Scopes: append([]string{oidc.ScopeOpenID}, m.Scopes...)}
 	if m.Secret != nil {
@@ -193,7 +194,7 @@ func (m *member) person(subject string, claims map[string]json.RawMessage) (room
 		return slices.ContainsFunc(roles, func(r string) bool { return r != "" && slices.Contains(wanted, r) })
 	}
 	who := room.Person{Name: "oidc:" + subject, Channel: m.Channel}
-	// The name may be the person's own choice; the subject says who they are.
+	// The name may be the person's own choice; the subject identifies the person.
 	for _, claim := range []string{"preferred_username", "email"} {
 		var name string
 		if json.Unmarshal(claims[claim], &name) == nil && name != "" {
@@ -235,7 +236,7 @@ func (c *Console) goLogIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// cameBack lets a person in who comes back from the provider.
+// cameBack lets a person in after the login at the provider.
 func (c *Console) cameBack(w http.ResponseWriter, r *http.Request) {
 	const again = " Log in again."
 	q := r.URL.Query()

@@ -26,7 +26,7 @@ type questionsData struct {
 	Decided []approvals.Question
 }
 
-// questionData is a call that needs an approval, with what its session did before.
+// questionData is a call that needs an approval, with earlier calls of its session.
 type questionData struct {
 	approvals.Question
 	Before []audit.Row
@@ -69,8 +69,8 @@ func argumentsOf(q approvals.Question) map[string]json.RawMessage {
 	return args
 }
 
-// addEdits adds the arguments that a person has changed in the form of a question. Those that are as they were shown
-// are left out: their secrets are masked here.
+// addEdits adds the arguments that a person has changed in the form of a question. Unchanged arguments are left out:
+// their secrets are masked here.
 func (r *Request) addEdits(args map[string]any, form url.Values) error {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(form)), func(name string) bool { return strings.HasPrefix(name, editMark) }) {
 		return nil
@@ -153,7 +153,7 @@ func showQuestions(r *Request) (any, error) {
 		return nil, err
 	}
 	if _, _, err := r.verb("questions", "list"); err != nil {
-		return d, nil // not for people who decide about some callers
+		return d, nil // not for people with the right to decide about some callers only
 	}
 	if result, _, err = r.Call("questions", "list", nil); err == nil {
 		d.Asked, err = items[asked](result)
@@ -180,7 +180,7 @@ func (r *Request) heldTools() ([]room.Difference, error) {
 // heldAge is how long the number of tools that are held back is not counted again, unless something changes.
 const heldAge = 10 * time.Second
 
-// A heldCount is the number of tools that are held back, which every page shows.
+// A heldCount is the number of tools that are held back. Every page shows it.
 type heldCount struct {
 	mu    sync.Mutex
 	at    time.Time
@@ -238,7 +238,7 @@ const (
 // A heldTool is a tool of another MCP server that is held back.
 type heldTool struct {
 	room.Difference
-	Whole bool // Lines are the whole difference. Nobody allows what is not shown.
+	Whole bool // Lines are the whole difference. A difference that is not shown cannot be allowed.
 }
 
 // held returns the differences for a page. Long lines become several, so that nothing of them is hidden.
@@ -263,7 +263,7 @@ func held(all []room.Difference) (list []heldTool) {
 	return list
 }
 
-// showQuestion shows one question, which may be answered already.
+// showQuestion shows one question, perhaps an answered one.
 func showQuestion(r *Request) (any, error) {
 	id := r.PathValue("id")
 	if _, _, err := r.verb("questions", "list"); err == nil {
@@ -307,11 +307,11 @@ const (
 	beforePatience = 2 * time.Second
 )
 
-// question adds what the session of a question did before it.
+// question adds the earlier calls of the session of a question.
 func (r *Request) question(q approvals.Question) questionData {
 	d := questionData{Question: q}
 	if !r.Who.Operates() || r.Store().Missing() {
-		return d // the audit log is for those who may see all
+		return d // the audit log is for people with the right to see all
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), beforePatience)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// roomData is the page of a room: its list, and what can be done.
+// roomData is the page of a room: its list, and its actions.
 type roomData struct {
 	Room  *room.Room
 	Verbs []room.Verb // that the person may call
@@ -72,7 +72,7 @@ func (r *Request) room(name string) (*room.Room, []room.Verb, error) {
 	return nil, nil, tool.Errorf(tool.NotFound, "there is no page %q", name)
 }
 
-// owner returns the agent and the user in the arguments of an owned verb, and those of the settings if it has none.
+// owner returns the agent and the user in the arguments of an owned verb, or in the settings if it has none.
 func (r *Request) owner(v room.Verb) url.Values {
 	if !v.Owned {
 		return nil
@@ -189,7 +189,7 @@ func showVerb(r *Request) (any, error) {
 	maps.Copy(query, d.Owner)
 	for _, p := range v.Params() {
 		if v.Streams && p.Kind == "boolean" && p.Name == "follow" {
-			continue // the page shows what there is
+			continue // the page shows the others
 		}
 		d.Fields = append(d.Fields, formField{p, slices.Contains(v.Files, p.Name) || p.Kind == "array" || p.Kind == "object" ||
 			p.Name == "text" || p.Name == "content", strings.Join(query["arg."+p.Name], "\n")})

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// sessionPath begins the paths of all sessions. What follows is the secret of one.
+	// sessionPath begins the paths of all sessions. The secret of the session follows.
 	sessionPath = "c"
 	// linkAge is how long a link can be used, and sessionAge how long a session lasts
 	// after its last request.
@@ -31,9 +31,8 @@ const (
 	maxNotes = 8
 )
 
-// sessions are the people who are logged in, and the links that were not used yet. All
-// secrets have at least 128 bits. They are found by their digests, so that the time of a
-// lookup discloses nothing.
+// sessions are the logins of people, and the unused links. All secrets have at least 128 bits.
+// They are found by their digests, so that the time of a lookup discloses nothing.
 type sessions struct {
 	mu     sync.Mutex
 	now    func() time.Time
@@ -49,9 +48,9 @@ type link struct {
 	expires time.Time
 }
 
-// A session is one browser in which a person has logged in. It is found by the secret in
-// the path, and counts only with the cookie: the path may be seen over a shoulder, and
-// cookies are sent to every port of a machine.
+// A session is the login of a person in one browser. It is found by the secret in the path, and
+// counts only with the cookie: the path may be seen over a shoulder, and cookies are sent to
+// every port of a machine.
 type session struct {
 	base   string // path of all its pages, without a slash at the end
 	cookie digest
@@ -77,8 +76,8 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 // newSecret returns 128 random bits or more, for a path or a cookie.
 func newSecret() string { return strings.ToLower(rand.Text()) }
 
-// Link returns the path of a page on which a person opens the console. It can be used
-// once, within five minutes. To look at the page uses up nothing: the person presses a button.
+// Link returns the path of a page that opens the console for a person. It can be used once,
+// within five minutes. To look at the page uses up nothing: the person presses a button.
 func (c *Console) Link(who room.Person) string {
 	s := c.sessions
 	s.mu.Lock()
@@ -185,7 +184,7 @@ func (s *session) lastUse() time.Time {
 	return s.used
 }
 
-// A note is the result of an action, which the next page shows.
+// A note is the result of an action, to be shown by the next page.
 type note struct {
 	at     time.Time
 	Failed bool

@@ -16,7 +16,7 @@ type Settings struct {
 	Login  Login  `yaml:"login"`
 }
 
-// Login are the settings of the OpenID provider at which people log in.
+// Login are the settings of the OpenID provider for logins.
 type Login struct {
 	Issuer       string        `yaml:"issuer" form:"url"`
 	ClientID     string        `yaml:"client_id"`

@@ -33,7 +33,7 @@ type todayData struct {
 	Now      bool   // the day is today
 }
 
-// A todayQuery is what a person has chosen; it stands in the address of the page.
+// A todayQuery is the selection of a person, as in the address of the page.
 type todayQuery struct {
 	Day, Agent, Session string
 	Kind                today.Kind

@@ -42,8 +42,8 @@ func (s *Server) openProtocol() http.Handler {
 	return mux
 }
 
-// anywhere lets the pages of all origins call an endpoint. It has no use for cookies, and what it gives
-// needs a secret that no browser adds by itself.
+// anywhere lets the pages of all origins call an endpoint. It has no use for cookies, and its answers
+// need a secret that no browser adds by itself.
 func anywhere(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -75,8 +75,8 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// authMethods returns the ways in which clients prove who they are: none for those that people log in with, the
-// others for machines.
+// authMethods returns the methods of authentication: none for clients that people log in with, the others for
+// machines.
 func authMethods() []oidc.AuthMethod {
 	return []oidc.AuthMethod{oidc.AuthMethodNone, oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 }
@@ -103,7 +103,7 @@ func (a *answer) Header() http.Header            { return a.header }
 func (a *answer) WriteHeader(status int)         { a.status = status }
 func (a *answer) Write(text []byte) (int, error) { return a.body.Write(text) }
 
-// repeated returns a parameter that is there more than once, which RFC 6749 forbids.
+// repeated returns a parameter that occurs more than once: RFC 6749 forbids that.
 func repeated(all url.Values) string {
 	for name, values := range all {
 		if len(values) > 1 {
@@ -185,7 +185,7 @@ func (s *Server) VerifyAuthRequest(ctx context.Context, r *op.Request[oidc.AuthR
 	case err != nil:
 		return nil, oidc.ErrInvalidClient().WithDescription("%s", s.Scrub(err.Error()))
 	}
-	r.Data.ResponseType = oidc.ResponseTypeCode // Authorize checks what was asked for
+	r.Data.ResponseType = oidc.ResponseTypeCode // Authorize checks the requested type
 	r.Data.ResponseMode = oidc.ResponseModeQuery
 	if len(r.Data.Scopes) == 0 {
 		r.Data.Scopes = oidc.SpaceDelimitedArray{oidc.ScopeOfflineAccess} // the library wants one

@@ -26,7 +26,7 @@ import (
 )
 
 // A client is a program that people log in with. It is public: it has no secret, and proves with PKCE
-// that a code is its own. Or it is a machine, which has a secret or a key, and acts for itself.
+// that a code is its own. Or it is a machine: it has a secret or a key, and acts for itself.
 type client struct {
 	ID        string
 	Name      string
@@ -104,7 +104,7 @@ const (
 	documentAge = time.Hour
 	// maxClients is the maximum number of registered clients.
 	maxClients = 5000
-	// maxAbout is the maximum size of what a client says about itself, in bytes.
+	// maxAbout is the maximum size of a client's metadata, in bytes.
 	maxAbout     = 64 << 10
 	maxRedirects = 20
 	maxURL       = 2048
@@ -131,7 +131,7 @@ func (s *Server) admit(r *http.Request, what string, one, all store.Rate) error 
 	return nil
 }
 
-// about is what a client says about itself when it registers, or in its document.
+// about is the metadata of a client when it registers, or in its document.
 type about struct {
 	ClientID      string   `json:"client_id"`
 	Name          string   `json:"client_name"`
@@ -397,5 +397,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(body) // else the client has disconnected
 }
 
-// isBusy reports whether an error is that of a rate.
+// isBusy reports whether an error comes from a rate.
 func isBusy(err error) bool { return err != nil && tool.AsError(err).Kind == tool.Busy }

@@ -2,17 +2,18 @@
 // tokens from it when a person has logged in with a browser and has agreed.
 //
 // A client registers itself or publishes a document about itself (client.go), sends the person to
-// /oauth/authorize, where a login begins (authorize.go), and gets tokens for the code that the login
-// leads to (token.go). The pages on which the person logs in and agrees are in page.go. zitadel/oidc
-// reads the requests of the protocol, checks redirect URIs and writes the errors. ory/fosite was refused:
-// it links test libraries, gRPC and two exporters of traces, allocates 1.4 MB before main in place of
-// 0.1 MB, and has no field for a token of another package.
+// /oauth/authorize, where a login begins (authorize.go), and gets tokens for the resulting code
+// (token.go). The pages for the login and the consent are in page.go. zitadel/oidc reads the requests of
+// the protocol, checks redirect URIs and writes the errors. ory/fosite was refused: it links test
+// libraries, gRPC and two exporters of traces, allocates 1.4 MB before main in place of 0.1 MB, and has
+// no field for a token of another package.
 //
-// The tokens are rows of internal/tokens like all others, the people those of internal/users. All state
-// is rows, so that any process goes on with a login that another one has begun. Times are those of the
+// The tokens are rows of internal/tokens like all others, the people rows of internal/users. All state
+// is rows, so that any process goes on with a login that another one has begun. Times come from the
 // database.
 //
-// The package does not know what profiles allow, and checks no token of a call. Begin with [New].
+// The package does not know the rights of profiles, and checks no token of a call. Begin with
+// [New].
 package login
 
 import (
@@ -148,7 +149,7 @@ func address(r *http.Request) string {
 	return addr.String()
 }
 
-// An event is what the audit log has about a request to the login.
+// An event is the record of a request to the login in the audit log.
 type event struct {
 	verb   string // login, consent, token, ...
 	user   string

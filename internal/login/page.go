@@ -22,15 +22,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// contentPolicy is what a browser may do with the pages: no script or style but those of the login, and no
-// frames. The redirect to a client is no answer to a form, because form-action would stop it.
+// contentPolicy restricts the pages in a browser: scripts and styles of the login only, and no frames. The
+// redirect to a client is no answer to a form, because form-action would stop it.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // The cookies. The prefix keeps other hosts of the domain from setting them.
 const (
-	browserCookie = "__Host-mcp-tools-login"  // binds a login to the browser in which it began
-	deviceCookie  = "__Host-mcp-tools-device" // of a browser in which a person has logged in
+	browserCookie = "__Host-mcp-tools-login"  // binds a login to the browser that began it
+	deviceCookie  = "__Host-mcp-tools-device" // of a browser after the login of a person
 )
 
 // newCookie returns the value of Set-Cookie. Lax, because the login begins at another site.
@@ -125,7 +125,7 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, data any)
 	_, _ = w.Write(page.Bytes()) // else the client has disconnected
 }
 
-// fail answers with a page that says what is wrong, and records it if there is a verb.
+// fail answers with a page about the error, and records it if there is a verb.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, verb, why, text string) {
 	if verb != "" {
 		_ = s.record(r, event{verb: verb, why: why})
@@ -151,7 +151,7 @@ type step struct {
 	login
 	client client
 	user   users.User // "" before the login
-	scopes []string   // profiles from which the person chooses
+	scopes []string   // profiles for the person to choose from
 }
 
 func (p step) event(verb, why string) event {
@@ -216,8 +216,8 @@ func (s *Server) step(r *http.Request) (p step, why string, err error) {
 	return p, "", err
 }
 
-// choices returns the profiles from which the person chooses: those of the user, as far as the client asks
-// for them by scope or resource.
+// choices returns the profiles for the person to choose from: the profiles of the user, as far as the
+// client asks for them by scope or resource.
 func (s *Server) choices(p step) []string {
 	all := s.Scopes()
 	offered := slices.Clone(p.user.Profiles)
@@ -235,7 +235,7 @@ func (s *Server) choices(p step) []string {
 	return offered
 }
 
-// showLogin shows the page on which a person logs in, or the one on which she agrees.
+// showLogin shows the page for the login, or the page for the consent.
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request, p step) {
 	s.showStep(w, r, p, http.StatusOK, "")
 }
@@ -336,7 +336,7 @@ func (s *Server) explain(err error) (status int, why, problem string) {
 	return status, why, s.Scrub(problem)
 }
 
-// logIn notes in a login who has logged in.
+// logIn notes the user in a login.
 func (s *Server) logIn(ctx context.Context, p step, one users.User) error {
 	return s.DB.Update(ctx, func(t *store.Tx) error {
 		n, err := t.Exec("UPDATE login SET account = $2 WHERE id = $1 AND code = ''", p.id, one.ID)

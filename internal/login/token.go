@@ -34,8 +34,8 @@ func requestOf(ctx context.Context) *http.Request {
 
 func fromJSON(text []byte, into any) error { return json.Unmarshal(text, into) }
 
-// relay passes a request for tokens to the library, and records what came of it before the client gets
-// it. The library takes parameters from the URL, too: there they would be in logs.
+// relay passes a request for tokens to the library, and records the outcome before the client gets it.
+// The library takes parameters from the URL, too: there they would be in logs.
 func (s *Server) relay(w http.ResponseWriter, r *http.Request, verb string, library http.Handler) {
 	what := &event{verb: verb}
 	got := &answer{header: http.Header{}, status: http.StatusOK}
@@ -76,8 +76,8 @@ func note(ctx context.Context, c client, user, agent string) {
 	}
 }
 
-// VerifyClient returns the client of a request for tokens. One that is not known gets 401, which tells it
-// to register again.
+// VerifyClient returns the client of a request for tokens. An unknown client gets 401: it then registers
+// again.
 func (s *Server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
 	if r.Data.ClientAssertion != "" || r.Data.ClientSecret != "" {
 		return s.verifyMachine(ctx, r.Data)
@@ -89,7 +89,7 @@ func (s *Server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCreden
 	return c, s.public(err)
 }
 
-// unknown returns the error for a client that is not known or cannot prove who it is.
+// unknown returns the error for a client that is not known or not authenticated.
 func unknown(why string) error {
 	return op.NewStatusError(oidc.ErrInvalidClient().WithDescription("%s", why), http.StatusUnauthorized)
 }
@@ -155,8 +155,8 @@ func (s *Server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.Acce
 	return res, s.settled(ctx, refused, err)
 }
 
-// settled returns the error of a request for tokens, after what it revoked is revoked everywhere. An error
-// that is not one of the protocol is for the log.
+// settled returns the error of a request for tokens, after the tokens that it revoked are revoked
+// everywhere. An error outside of the protocol is for the log.
 func (s *Server) settled(ctx context.Context, refused, err error) error {
 	if refused != nil && err == nil {
 		if err = tokens.Settle(ctx); err == nil {
@@ -232,7 +232,8 @@ func revoke(t *store.Tx, token string) error {
 	return tokens.RevokeIn(t, token)
 }
 
-// sameResource reports whether the resource of a request for tokens is that of the authorization.
+// sameResource reports whether the resource of a request for tokens equals the resource of the
+// authorization.
 func (s *Server) sameResource(authorized, asked string) bool {
 	if authorized == "" {
 		return s.isResource(asked)
@@ -240,15 +241,15 @@ func (s *Server) sameResource(authorized, asked string) bool {
 	return asked == "" || asked == authorized
 }
 
-// lostFor is the time in which a refresh token can be used again if the tokens that it led to were not
-// used: the response was lost, or two processes of a client have sent it at once.
+// lostFor is the time during which a refresh token can be used again if the tokens that replaced it
+// were not used: the response was lost, or two processes of a client have sent the token at once.
 const lostFor = 10 * time.Second
 
 // usedFor is how long a refresh token that was used is remembered.
 const usedFor = 7 * 24 * time.Hour
 
-// RefreshToken issues new tokens for a refresh token, which is replaced. A refresh token that was replaced
-// before ends the login: one of the two who have it has stolen it.
+// RefreshToken issues new tokens for a refresh token, and replaces it. A refresh token that was replaced
+// before ends the login: one of its two holders has stolen it.
 func (s *Server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.RefreshTokenRequest]) (*op.Response, error) {
 	c, _ := r.Client.(client)
 	note(ctx, c, "", "")
@@ -340,7 +341,7 @@ func refreshOf(t *store.Tx, plain string) (g refreshRow, err error) {
 		return g, err
 	}
 	// Two requests with the same token must not both find it unused: the one that locks the row second sees
-	// what the first has written, and runs again.
+	// the change of the first, and runs again.
 	n, err := t.Exec("UPDATE login_refresh SET used = used WHERE hash = $1 AND successor = $2", g.hash, g.successor)
 	if err == nil && n == 0 {
 		err = store.ErrConflict

@@ -44,9 +44,9 @@ func ParseKeys(text []byte) (set []byte, err error) {
 	return json.Marshal(jose.JSONWebKeySet{Keys: keys})
 }
 
-// VerifyAssertion verifies a JWT with which a client proves who it is (RFC 7523), and returns the client and the
-// time at which the JWT expires. audiences are the names of the authorization server; keys returns the key set of
-// a client. The error is an [*Error], or that of keys.
+// VerifyAssertion verifies a JWT that authenticates a client (RFC 7523), and returns the client and the expiry of
+// the JWT. audiences are the names of the authorization server; keys returns the key set of a client. The error
+// is an [*Error], or the error of keys.
 func VerifyAssertion(assertion string, audiences []string, keys func(client string) (set []byte, err error)) (
 	client string, expires time.Time, err error) {
 	if len(assertion) > maxToken {

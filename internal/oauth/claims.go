@@ -65,7 +65,7 @@ func (v *Verifier) checkClaims(c claims) error {
 	case !slices.ContainsFunc(c.Audience, isOurs):
 		return invalid("the token is for another audience")
 	case len(c.Confirm) > 0:
-		// The token is bound to a key, which a bearer cannot prove to have.
+		// The token is bound to a key: a bearer cannot prove to have it.
 		return invalid("the token is not a bearer token")
 	case c.Subject == "" && c.client() == "":
 		return invalid("the token names neither a subject nor a client")

@@ -38,9 +38,9 @@ func (c Config) checkIssuer() error {
 	return nil
 }
 
-// parseURL parses a URL of keys or metadata. It must use https, because an
-// attacker who replaces a key can sign as the issuer. Plain http is allowed only
-// for a loopback address, and only if the issuer has one too.
+// parseURL parses a URL of keys or metadata. It must use https, because with a replaced key an
+// attacker can sign as the issuer. Plain http is allowed only for a loopback address, and only
+// if the issuer has one too.
 func (c Config) parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

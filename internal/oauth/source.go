@@ -76,7 +76,7 @@ func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// locate returns the URL of the issuer's keys, which it discovers once.
+// locate returns the URL of the issuer's keys. It discovers the URL once.
 func (s *source) locate(ctx context.Context) (string, error) {
 	if s.discovered != "" {
 		return s.discovered, nil
@@ -115,9 +115,8 @@ func (s *source) discover(ctx context.Context, address string) (string, error) {
 	return metadata.JWKSURI, nil
 }
 
-// wellKnown returns the possible URLs of an issuer's metadata, in the order in
-// which MCP clients try them. RFC 8414 puts the well-known part between host and
-// path, OpenID Connect puts it at the end.
+// wellKnown returns the possible URLs of an issuer's metadata, in the order of MCP clients. RFC
+// 8414 puts the well-known part between host and path, OpenID Connect puts it at the end.
 func wellKnown(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package oauth authenticates callers by access tokens of an OAuth issuer. It
-// implements the resource server of OAuth 2.1 as the MCP authorization
-// specification requires: it verifies tokens, publishes where clients get one,
-// and names the scope that a token lacks.
+// Package oauth authenticates callers by access tokens of an OAuth issuer. It implements the
+// resource server of OAuth 2.1 as the MCP authorization specification requires: it verifies
+// tokens, publishes the issuer for clients, and names the scope that a token lacks.
 //
-// The package knows JWTs, how to find the issuer's keys, and which scopes grant
-// which profiles. It does not know what a profile allows. It issues no tokens,
-// passes none on, and puts no part of a token into an error.
+// The package knows JWTs, how to find the issuer's keys, and the profiles that scopes grant. It
+// does not know the rights of a profile. It issues no tokens, passes none on, and puts no part
+// of a token into an error.
 //
-// Begin with Verifier.Verify; where the keys come from is in keyring.find.
+// Begin with Verifier.Verify; keyring.find gets the keys.
 package oauth
 
 import (

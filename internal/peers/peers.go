@@ -1,13 +1,13 @@
-// Package peers lets the replicas that share a store ask each other for what only one of them has: a command in the
-// background, or a browser.
+// Package peers lets the replicas that share a store ask each other for things that only one of them has: a command
+// in the background, or a browser.
 //
-// A replica that has something writes a row about it, and keeps a lease on its own row as long as it has anything. Another
-// replica finds the row and asks over HTTP, at the address of server.internal. Each run of a replica has a key of its own,
-// in its row: requests to it and its answers are encrypted and authenticated with it (AES-256-GCM). So who cannot read the
-// store can neither ask nor answer, and sees nothing; a request has a number and is taken once; an answer belongs to
-// one request.
+// A replica that has such a thing writes a row about it, and keeps a lease on its own row as long as it has any.
+// Another replica finds the row and asks over HTTP, at the address of server.internal. Each run of a replica has a
+// key of its own, in its row: requests to it and its answers are encrypted and authenticated with it (AES-256-GCM).
+// So a process that cannot read the store can neither ask nor answer, and sees nothing; a request has a number and is
+// taken once; an answer belongs to one request.
 //
-// The package does not know what is asked: bytes come in and go out. It decides nothing about callers.
+// The package does not know the requests: bytes come in and go out. It decides nothing about callers.
 //
 // Begin with [Peers.Hold] and [Peers.Where], then [Peers.Ask].
 package peers
@@ -35,14 +35,15 @@ const (
 	writeTimeout = 3 * time.Second
 )
 
-// ErrGone means that a replica has ended, or does not answer, so that it is not known what it did.
+// ErrGone means that a replica has ended, or does not answer. The effect of the request is
+// unknown.
 var ErrGone = errors.New("the server does not answer")
 
 // Options configure Peers.
 type Options struct {
 	Store   *store.Store
 	Address string // host:port at which the others reach this replica; "": they do not
-	Name    string // of this replica, for people; "": that of the machine
+	Name    string // of this replica, for people; "": the name of the machine
 	// Seal and Open protect the key of this replica in the store. nil: it is there as it is.
 	Seal func(ctx context.Context, bound string, plain []byte) ([]byte, error)
 	Open func(ctx context.Context, bound string, sealed []byte) ([]byte, error)
@@ -146,7 +147,7 @@ func (p *Peers) Hold(kind, owner, name string) {
 	}
 }
 
-// Release takes back what Hold said.
+// Release withdraws a call of Hold.
 func (p *Peers) Release(kind, owner, name string) {
 	h := held{kind, owner, name}
 	p.mu.Lock()
@@ -232,7 +233,7 @@ func (p *Peers) Where(ctx context.Context, kind, owner, name string) (at Peer, f
 	return list[0], true, nil
 }
 
-// A Holding is what another replica has of one kind and owner.
+// A Holding lists the things of one kind and owner that another replica has.
 type Holding struct {
 	Peer
 	Names []string
@@ -303,7 +304,7 @@ func Signs(ctx context.Context, s *store.Store) ([]Sign, error) {
 		})
 }
 
-// Close ends the lease of this replica and removes what it says that it has.
+// Close ends the lease of this replica and removes its rows.
 func (p *Peers) Close() error {
 	p.mu.Lock()
 	had := len(p.held) > 0 && !p.closed

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// A request is the id of its sender, its number, and the sealed bytes. An answer is a stream of frames: news while the
-// request is served, then the answer. A frame is its length and its sealed bytes, which begin with its kind. The place of a
-// frame in the stream is authenticated with it, so that none can be left out.
+// A request is the id of its sender, its number, and the sealed bytes. An answer is a stream of frames: news while
+// the request is served, then the answer. A frame is its length and its sealed bytes; the bytes begin with its kind.
+// The place of a frame in the stream is authenticated with it, so that none can be left out.
 const (
 	idSize      = 26 // of rand.Text
 	headSize    = idSize + 8
@@ -49,7 +49,7 @@ func aead(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// bound returns what is authenticated with the bytes of a request or an answer.
+// bound returns the data that is authenticated with the bytes of a request or an answer.
 func bound(what, to string, head []byte) []byte {
 	return append([]byte("mcp-tools peers 2 "+what+" "+to+" "), head...)
 }
@@ -76,9 +76,9 @@ func (p *Peers) keyOf(ctx context.Context, at Peer) ([]byte, error) {
 	return nil, errors.New("its key in the store is damaged")
 }
 
-// Ask sends a request to another replica and returns its answer. It calls news for each piece of news on the way, in their
-// order; news may be nil. If the error is ErrGone, the other may have done what was asked. The request ends with ctx, on the
-// other side too.
+// Ask sends a request to another replica and returns its answer. It calls news for each piece of news on the way, in
+// their order; news may be nil. If the error is ErrGone, the other may have carried out the request. The request ends
+// with ctx, on the other side too.
 func (p *Peers) Ask(ctx context.Context, at Peer, request []byte, news func([]byte)) ([]byte, error) {
 	if at.Address == "" {
 		return nil, errors.New("it has no address for other servers (server.internal)")
@@ -162,7 +162,7 @@ func (f *frames) next() (kind byte, data []byte, err error) {
 	if f.left -= n; f.left < 0 {
 		return 0, nil, errTooLong
 	}
-	var sealed bytes.Buffer // grows with what comes, since the length is not authentic
+	var sealed bytes.Buffer // grows with the received bytes, since the length is not authentic
 	if _, err := io.CopyN(&sealed, f.r, int64(n)); err != nil {
 		return 0, nil, noEnd(err)
 	}

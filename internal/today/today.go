@@ -664,7 +664,7 @@ func (one *Change) become(c history.LoggedChange, f history.FileRecord) {
 	}
 }
 
-// noteOf returns the end of a call, unless it is the expected one, and the person who decided about it.
+// noteOf returns the end of a call, unless it is the expected one, and the approver.
 func noteOf(r *audit.Row, state State) string {
 	var parts []string
 	if by := decision(r.Approval); by != "" {
@@ -687,8 +687,8 @@ func noteOf(r *audit.Row, state State) string {
 	return strings.Join(parts, "; ")
 }
 
-// decision names the person who decided about a call, from Approval of its record: "denied elicitation", "cli:ann
-// session", "rule x7", "write files outside, question abcd".
+// decision names the approver of a call, from Approval of its record: "denied elicitation", "cli:ann session",
+// "rule x7", "write files outside, question abcd".
 func decision(approval string) string {
 	_, last, several := strings.Cut(approval, ", ")
 	if !several {

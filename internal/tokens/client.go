@@ -12,7 +12,7 @@ import (
 // of a granted token, which says what it may do: the token is listed, revoked and recorded as every other.
 type Client struct {
 	Token
-	Keys   string // JSON Web Key Set with which the client proves who it is; "" if it has a secret
+	Keys   string // JSON Web Key Set of a client that authenticates with a key; "" if it has a secret
 	secret string // hash
 }
 

@@ -34,8 +34,8 @@ const (
 // HasPasswords reports whether people can set a password.
 func (u *Users) HasPasswords() bool { return u.Seal != nil }
 
-// Sealed returns what a reset of the vault loses of the users: codes. Those users cannot log in with a password until
-// they have set one again, with a link of an operator.
+// Sealed returns the data of users that a reset of the vault loses: codes. A user without a code cannot log in with a
+// password until she has set one again, with a link of an operator.
 func Sealed() vault.Dependents {
 	return vault.Dependents{Lost: func(ctx context.Context, s *store.Store) (string, error) {
 		n := 0
@@ -48,7 +48,7 @@ func Sealed() vault.Dependents {
 	}}
 }
 
-// A Sheet is what a person needs to add the codes to her phone.
+// A Sheet is the data for a person to add the codes to her phone.
 type Sheet struct {
 	Secret string // to be typed
 	URL    string // for the picture
@@ -158,7 +158,7 @@ func (u *Users) now(ctx context.Context) (time.Time, error) {
 	return store.FromMillis(ms), err
 }
 
-// stepOf returns the number of the period to which a code belongs.
+// stepOf returns the number of the period of a code.
 func stepOf(secret, code string, now time.Time) (step int64, ok bool) {
 	code = strings.Join(strings.Fields(code), "")
 	current := now.Unix() / int64(period.Seconds())
@@ -175,12 +175,12 @@ func stepOf(secret, code string, now time.Time) (step int64, ok bool) {
 	return 0, false
 }
 
-// errWrong is the answer to every wrong login: it does not say what is wrong.
+// errWrong is the answer to every wrong login: it does not name the wrong part.
 var errWrong = tool.Errorf(tool.Refused, "the name, the password or the code is wrong").
 	Try("try again with the code that the phone shows now")
 
-// Rates of attempts with a password. The one of a name counts only browsers in which nobody has logged
-// in with it: whoever uses it up keeps out strangers, and not the person.
+// Rates of attempts with a password. The rate of a name counts only browsers without an earlier login
+// with the name: an attacker who uses it up does not keep out the person.
 func rateOfPair() store.Rate   { return store.Rate{Times: 5, Period: time.Hour, Burst: 5} }
 func rateOfName() store.Rate   { return store.Rate{Times: 20, Period: time.Hour, Burst: 20} }
 func rateOfDevice() store.Rate { return store.Rate{Times: 10, Period: 10 * time.Minute, Burst: 10} }
@@ -217,8 +217,8 @@ func (u *Users) admit(ctx context.Context, name, address, device string) error {
 	return nil
 }
 
-// Password returns the user with a name, a password and a code. address is that of the browser, device
-// the secret of [Users.Remember] that it has sent.
+// Password returns the user with a name, a password and a code. address is the address of the browser,
+// device the secret of [Users.Remember] that it has sent.
 func (u *Users) Password(ctx context.Context, name, password, code, address, device string) (one User, err error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if len(name) > 64 || len(password) > maxPassword || u.Seal == nil {
@@ -279,7 +279,7 @@ const deviceAge = 365 * 24 * time.Hour
 // maxDevices is the maximum number of browsers of one user.
 const maxDevices = 20
 
-// Remember returns a secret for a browser in which a user has logged in, for [Users.Password].
+// Remember returns a secret for a browser after a login of a user, for [Users.Password].
 func (u *Users) Remember(ctx context.Context, one User) (device string, err error) {
 	device = NewSecret()
 	return device, u.DB.Update(ctx, func(t *store.Tx) error {

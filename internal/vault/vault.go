@@ -13,8 +13,8 @@
 // moves them.
 //
 // The package knows neither the purpose and the users of a secret, nor how it is kept out of
-// results. It protects against a stolen backup or disk, against someone who reads the database,
-// and against tools that read files, but not against code that runs as the server's user.
+// results. It protects against a stolen backup or disk, against readers of the database, and
+// against tools that read files, but not against code that runs as the server's user.
 //
 // Begin with Vault.Get, then Vault.change.
 package vault

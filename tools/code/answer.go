@@ -324,7 +324,7 @@ func (q *question) implementations(sp spot) (string, error) {
 	return b.String(), nil
 }
 
-// hover shows the signature of a symbol and what its comment says.
+// hover shows the signature of a symbol and its comment.
 func (q *question) hover(sp spot) (string, error) {
 	if sp.server == nil {
 		return "", q.needsServer()

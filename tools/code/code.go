@@ -1,8 +1,8 @@
 // Package code has the tool for code: symbols, definitions, references, renames and problems, asked by name.
 //
 // It knows languages and their servers (the Language Server Protocol is package lsp), and keeps a server for each
-// workspace and language while it is used. A server is a stranger: it runs in the sandbox of the caller's commands, sees
-// the workspace and changes nothing. What it answers is a claim about places: every file is opened by
+// workspace and language while it is used. A server is not trusted: it runs in the sandbox of the caller's commands,
+// sees the workspace and changes nothing. Its answers are claims about places: every file is opened by
 // [workspace.Files], and the edits of a rename are made by it as one change. Without a server, patterns find
 // definitions, and the result says so.
 //
@@ -88,7 +88,7 @@ func New(o Options) *Room {
 	}
 }
 
-// Tools returns the tools of the room, which may be nil to describe them.
+// Tools returns the tools of the room. r may be nil to describe them.
 func Tools(r *Room) []tool.Tool { return []tool.Tool{tool.Prepared(codeTool{r})} }
 
 // Close ends all servers.
@@ -173,7 +173,7 @@ func (r *Room) claim(key string, place commands.Workplace, l *language) (s *serv
 		}
 		r.drop(key, s)
 	}
-	for k, other := range r.servers { // former ones of this workspace, which do not cover new files
+	for k, other := range r.servers { // former servers of this workspace: they do not cover new files
 		if other.language == l && other.place.Directories.Dir == place.Directories.Dir && other.place.Cache == place.Cache {
 			r.drop(k, other)
 		}

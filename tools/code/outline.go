@@ -9,7 +9,7 @@ import (
 
 // A symbol is something that a file defines, at lines counted from 0.
 type symbol struct {
-	name  string // with what it is in, such as Server.Call
+	name  string // with the enclosing symbol, such as Server.Call
 	kind  string // "" if it is not known
 	first int
 	last  int
@@ -36,7 +36,7 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')
 var keywords = []string{"if", "for", "while", "switch", "catch", "return", "function", "else", "do", "case", "new", "throw", "await",
 	"typeof", "super", "with", "defined", "sizeof", "using", "lock", "foreach"}
 
-// outline returns the symbols of a text by patterns. It is less than what a server knows, and needs none.
+// outline returns the symbols of a text by patterns. It finds less than a server, and needs none.
 func (l *language) outline(t *lsp.Text) []symbol {
 	var all []symbol
 	var around []symbol
@@ -63,10 +63,11 @@ func (l *language) outline(t *lsp.Text) []symbol {
 	return all
 }
 
-// maxLine bounds the lines in which definitions are looked for.
+// maxLine is the maximum length of a line that is searched for definitions.
 const maxLine = 500
 
-// defined returns the symbol that a line defines, what it is in, and where its name begins.
+// defined returns the symbol that a line defines, the symbol around it, and the position of its
+// name.
 func (l *language) defined(line string) (name, in string, column int) {
 	if len(line) > maxLine {
 		return "", "", 0

@@ -76,7 +76,7 @@ func (s *server) problems(ctx context.Context, name string, scrub func(string) s
 	former := s.files[name]
 	s.mu.Unlock()
 	if former != nil && before.Version == nil && before.Number == former.reports {
-		// The report about the former text may come only now, and does not say what it is about.
+		// The report about the former text may come only now, and does not name its version.
 		_, _ = s.file(ctx, name) // the next change tries again
 		return nil
 	}

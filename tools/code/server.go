@@ -46,7 +46,7 @@ type server struct {
 	abandon  context.CancelFunc
 	used     time.Time // guarded by room.mu
 
-	mu     sync.Mutex // for what the server is told about files
+	mu     sync.Mutex // for notifications of the server about files
 	files  map[string]*openFile
 	listed map[string]stamp // nil before the first list
 	number int
@@ -333,7 +333,7 @@ func (s *server) closeFile(ctx context.Context, f *openFile) error {
 	return s.conn.Notify(ctx, "textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": f.uri}})
 }
 
-// refresh tells the server which files have changed since the last call, whoever changed them.
+// refresh notifies the server of files that have changed since the last call, by any program.
 func (s *server) refresh(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -289,7 +289,8 @@ const (
 	maxTried = 12 // files whose symbols are asked for
 )
 
-// everywhere finds a name in the workspace. Patterns say in which files it may be defined, and the servers whether it is.
+// everywhere finds a name in the workspace. Patterns find the files with possible definitions, and the servers
+// decide.
 func (q *question) everywhere() ([]spot, error) {
 	wanted := plainName(q.args.Name)
 	word := lastPart(wanted)

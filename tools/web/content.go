@@ -371,8 +371,8 @@ func lettersOf(line string) string {
 	return b.String()
 }
 
-// readDocument returns the first pages of a document. address is what read_document is called
-// with to read on; "" if it cannot get the document itself.
+// readDocument returns the first pages of a document. address is the argument of read_document
+// to read on; "" if it cannot get the document itself.
 func (f fetcher) readDocument(ctx context.Context, got cache.Entry, address string) (tool.Result, error) {
 	return f.documents.Answer(ctx, document.Request{
 		Name: document.NameOf(got.URL), Content: bytes.NewReader(got.Body), Size: int64(len(got.Body)),

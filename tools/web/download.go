@@ -28,7 +28,7 @@ type download struct {
 	request       outbound.Request
 	file          *os.File // bytes that were received so far
 	size          int64    // of file
-	version       string   // of what is received; "" if it cannot be continued
+	version       string   // of the received bytes; "" if the download cannot be continued
 	limit         int64    // of the call
 	operatorLimit int64
 	total         int64        // size of the file; -1 if unknown
@@ -87,7 +87,7 @@ func (d *download) checkSecret(name string) error {
 // content returns the received bytes.
 func (d *download) content() io.Reader { return io.NewSectionReader(d.file, 0, d.size) }
 
-// tooLarge adds to the error for a file beyond a limit what to do instead.
+// tooLarge adds advice to the error for a file beyond a limit.
 func (d *download) tooLarge(err error) error {
 	next := "increase or omit max_bytes"
 	if d.limit == d.operatorLimit {

@@ -185,8 +185,8 @@ func listLinks(links []page.Link) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// quote quotes a text from another host. What commands of the caller serve is as trusted as
-// their output.
+// quote quotes a text from another host. A page served by commands of the caller is as trusted
+// as their output.
 func (f fetcher) quote(got cache.Entry, source, text string) string {
 	if got.Own {
 		return text
@@ -265,8 +265,7 @@ func newFetcher(o Options) fetcher {
 const (
 	fetchTimeout = 30 * time.Second
 	maxRedirects = 5
-	// continueTime is the time that a page stays the same for a caller who
-	// continues reading.
+	// continueTime is the time that a page stays the same while a caller continues to read.
 	continueTime = 15 * time.Minute
 	acceptText   = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, " +
 		"text/plain;q=0.8, */*;q=0.5"
@@ -315,7 +314,7 @@ func (f fetcher) get(ctx context.Context, a *admission, address string, continue
 			"if it is a document use read_document; save other files with http_request and download_path")
 	}
 	got := newEntry(answer, body)
-	if got.Status == http.StatusOK && !got.Own { // what commands serve changes, and is the session's
+	if got.Status == http.StatusOK && !got.Own { // own pages change, and belong to the session
 		f.cache.Put(key, got)
 	}
 	return got, nil

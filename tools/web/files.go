@@ -41,7 +41,7 @@ func (f WorkspaceFiles) Save(ctx context.Context, path string, content io.Reader
 	return f.save(ctx, path, content, true)
 }
 
-// Open opens a file of the caller, which uploads read.
+// Open opens a file of the caller for an upload.
 func (f WorkspaceFiles) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	file, err := f.Workspace.Open(ctx, path)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// WorkspaceHost is the host at which the browser finds the files of the workspace. It exists
-// only in the proxy of a browser for the caller's own pages.
+// WorkspaceHost is the host of the files of the workspace in the browser. It exists only in the
+// proxy of a browser for the caller's own pages.
 const WorkspaceHost = "workspace.localhost"
 
 // OwnPages are the pages that a caller has made: files of the workspace, and pages that its commands serve. They
@@ -25,7 +25,7 @@ type OwnPages struct {
 	// Mask removes secrets from a text. Pages get files as the file tools show them: a
 	// picture of a page cannot be masked.
 	Mask func(string) string
-	// IsOwn reports whether a URL leads to what commands of the caller in ctx listen on.
+	// IsOwn reports whether a URL leads to a port of the commands of the caller in ctx.
 	IsOwn func(ctx context.Context, url string) bool
 	// Allowed reports whether the caller in ctx may run commands. A page is code.
 	Allowed func(ctx context.Context) bool
@@ -36,7 +36,7 @@ type OwnPages struct {
 }
 
 // Address returns the URL of an own page: a path of the workspace, also as file: URL, or a URL
-// of what commands serve.
+// of a server of the caller's commands.
 func (o OwnPages) Address(ctx context.Context, text string) (address string, own bool, err error) {
 	text = strings.TrimSpace(text)
 	if !o.Allowed(ctx) || text == "" || text == "about:blank" {
@@ -76,7 +76,7 @@ func isPath(text string) bool {
 	return strings.HasPrefix(name, ".") || inDir && !strings.ContainsAny(dir, ".:")
 }
 
-// file returns the URL of a file, or of the index.html of a directory. What follows ? or # is
+// file returns the URL of a file, or of the index.html of a directory. A text after ? or # is
 // for the page, unless the file has such a name.
 func (o OwnPages) file(ctx context.Context, name string) (string, bool, error) {
 	name = strings.TrimPrefix(name, "./")

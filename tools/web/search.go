@@ -124,7 +124,7 @@ func (a webSearchArgs) freshness(now time.Time) (string, error) {
 	return searchRange(from, to, now)
 }
 
-// searchRange returns a range of days, of which one may be missing; "" without any.
+// searchRange returns a range of days; "" without any. One of the days may be missing.
 func searchRange(from, to string, now time.Time) (string, error) {
 	from, to = strings.TrimSpace(from), strings.TrimSpace(to)
 	if from == "" && to == "" {
@@ -178,7 +178,7 @@ func searchLetters(text string) bool {
 	return len(text) == 2 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// searchSites returns the operators for sites, which all engines understand.
+// searchSites returns the operators for sites. All engines understand them.
 func searchSites(within, without []string) (string, error) {
 	var only []string
 	text := ""

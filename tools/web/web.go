@@ -1,11 +1,10 @@
 // Package web holds the tools for the web: fetching a page as Markdown, searching,
 // sending HTTP requests, and driving a browser.
 //
-// It knows the arguments and results of these tools, and which part of a response is
-// content. Everything from the web is untrusted: it is cleaned and quoted. The package
-// does not know which hosts may be reached or how: all requests go through
-// [outbound.Client]. Package page converts HTML to text, package search queries search
-// engines, package cache keeps responses and interrupted downloads.
+// It knows the arguments and results of these tools, and the content of responses. Everything
+// from the web is untrusted: it is cleaned and quoted. All requests go through
+// [outbound.Client]: it decides about the hosts. Package page converts HTML to text, package
+// search queries search engines, package cache keeps responses and interrupted downloads.
 //
 // Begin with fetch.go.
 package web

@@ -1,11 +1,12 @@
 // Package profiles keeps the logins of browsers: for each agent and user, under the names that the agent gives them.
 //
-// A profile is one file in the data directory, encrypted with the key of the vault. Its first line says whose it is, for
-// operators; the bytes behind it open for that agent, user and name only. A file is replaced as a whole, so that a server
-// that is killed leaves the former one or the next one. While a browser has a profile it holds a lock, which the system
-// releases when the process dies; the file of the lock says who holds it.
+// A profile is one file in the data directory, encrypted with the key of the vault. Its first line names the owner,
+// for operators; the bytes behind it open for that agent, user and name only. A file is replaced as a whole, so that
+// a server that is killed leaves the former one or the next one. While a browser has a profile it holds a lock. The
+// system releases the lock when the process dies; its file names the holder.
 //
-// The package does not know what is in a profile: package browser takes it from Chromium and gives it back.
+// The package does not know the content of a profile: package browser takes it from Chromium and gives it
+// back.
 //
 // Begin with [Profiles.Take]. operator.go has the verbs of operators.
 package profiles
@@ -94,7 +95,7 @@ type Profile struct {
 
 // Profiles are the profiles of a data directory.
 type Profiles struct {
-	// Dir returns the directory of the files, which need not exist.
+	// Dir returns the directory of the files. It may not exist.
 	Dir func() (string, error)
 	// Seal and Open encrypt as [vault.Vault] does. Operators do without.
 	Seal func(ctx context.Context, bound string, plain []byte) ([]byte, error)
@@ -103,7 +104,7 @@ type Profiles struct {
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
-// CheckName returns an error for the model if a name cannot be that of a profile.
+// CheckName returns an error for the model if a name is not a valid name of a profile.
 func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return tool.Errorf(tool.Invalid, "%.60q is not a name of a profile", name).
@@ -123,7 +124,8 @@ type Held struct {
 	once   sync.Once
 }
 
-// Take opens a profile for a conversation. The error says who has it. A profile that does not exist is an empty one.
+// Take opens a profile for a conversation. The error names the holder. A profile that does not exist is an empty
+// one.
 func (p *Profiles) Take(k Key, session string) (*Held, error) {
 	if err := CheckName(k.Name); err != nil {
 		return nil, err
@@ -196,7 +198,7 @@ func lockFile(path string) (*os.File, bool, error) {
 	}
 }
 
-// readHolder returns who holds a lock, nil if that is not known.
+// readHolder returns the holder of a lock; nil if it is not known.
 func readHolder(lock *os.File) *Holder {
 	content := make([]byte, maxHead)
 	n, _ := lock.ReadAt(content, 0) // at the end of the file it has an error
@@ -331,7 +333,7 @@ func readHead(path string) (one Profile, err error) {
 	return one, nil
 }
 
-// Remove deletes a profile. The error says who has it open.
+// Remove deletes a profile. The error names the holder of an open profile.
 func (p *Profiles) Remove(k Key) error {
 	dir, err := p.Dir()
 	if err != nil {

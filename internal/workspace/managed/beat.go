@@ -32,7 +32,7 @@ func (t *Trees) beat() {
 	})
 }
 
-// round does what is due, and reports whether this replica has workspaces.
+// round does the due work, and reports whether this replica has workspaces.
 func (t *Trees) round() bool {
 	t.mu.Lock()
 	var list []*workspace
@@ -157,7 +157,8 @@ func (w *workspace) inBackground(do func(context.Context) error) {
 
 func (w *workspace) storeSoon() { w.inBackground(w.store) }
 
-// settle puts aside what this machine alone has, when the workspace is free, so that all replicas have it.
+// settle puts aside the changes that only this machine has, when the workspace is free, so that all
+// replicas have them.
 func (w *workspace) settle(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil {
 		return err

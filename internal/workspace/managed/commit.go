@@ -32,7 +32,7 @@ var (
 	errMoved = errors.New("the directory of the workspace was removed or replaced")
 )
 
-// store stores what has changed here. If it fails the changes are pending still, unless the lease was lost.
+// store stores the changes made here. If it fails the changes are still pending, unless the lease was lost.
 func (w *workspace) store(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *workspace) commit(ctx context.Context, names map[string]bool, scan bool
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if !w.files.InPlace() { // what was found is what a removal has left
+	if !w.files.InPlace() { // the changes are those that a removal of the directory left
 		return errMoved
 	}
 	c := &commit{w: w, list: list, parts: make([][]part, len(list)), marks: make([]mirror.Mark, len(list))}
@@ -136,7 +136,7 @@ func (w *workspace) commit(ctx context.Context, names map[string]bool, scan bool
 	return nil
 }
 
-// changes returns the entries that differ from those of the store.
+// changes returns the entries that differ from the store.
 func (w *workspace) changes(ctx context.Context, names map[string]bool, scan bool) ([]mirror.Entry, error) {
 	if scan {
 		begun := time.Now()
@@ -253,7 +253,7 @@ func (c *commit) put(ref blob.Ref) error {
 		return nil // there may be more
 	}
 	e := &c.list[c.at]
-	e.Digest, e.Size = hex.EncodeToString(c.sum.Sum(nil)), c.size // of what was read: a command may be writing it
+	e.Digest, e.Size = hex.EncodeToString(c.sum.Sum(nil)), c.size // of the bytes read: a command may be writing to the file
 	if parts := c.parts[c.at]; len(parts) > 1 && ref.Size == 0 {
 		c.parts[c.at] = parts[:len(parts)-1]
 	}
@@ -266,7 +266,8 @@ func (c *commit) put(ref blob.Ref) error {
 	return err
 }
 
-// record makes the tree that of the machine, if this replica has the lease still.
+// record makes the tree in the store the tree of this machine, if this replica still has the
+// lease.
 func (c *commit) record(t *store.Tx, tree string) error {
 	w := c.w
 	w.mu.Lock()
@@ -319,7 +320,7 @@ func (c *commit) record(t *store.Tx, tree string) error {
 	return t.Insert("kept (noun, owner, name, blob, digest, size, about, at)", rows)
 }
 
-// check refuses large changes for which there is no room before they are stored.
+// check refuses large changes before they are stored if there is no room for them.
 func (c *commit) check(ctx context.Context) error {
 	grows := int64(0)
 	for _, e := range c.list {

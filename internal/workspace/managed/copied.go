@@ -22,7 +22,8 @@ type part struct {
 	Size int64
 }
 
-// copied is what a workspace has on this machine, and what the store had last. The turn guards it.
+// copied is the copy of a workspace on this machine, and the last known state of the store. The
+// turn guards it.
 type copied struct {
 	files  *mirror.Files // nil: not open
 	parts  map[string][]part
@@ -31,7 +32,7 @@ type copied struct {
 	sure   bool // files has changed only through this process, or while the machine has not started anew
 	log    *os.File
 	lines  int
-	warned int // names that are not stored, of which the log knows
+	warned int // number of names that are not stored and that the log has reported
 }
 
 // A line is one step of the log of a copy: an entry that it has like the store, or the tree that it has then. The log is
@@ -50,7 +51,7 @@ func (w *workspace) logPath() string {
 	return filepath.Join(w.t.o.Dir, hex.EncodeToString(sum[:16])+".log")
 }
 
-// open opens the directory, and reads what this machine had of it.
+// open opens the directory, and reads the known state of this machine's copy.
 func (w *workspace) open() error {
 	if w.files != nil && w.files.InPlace() {
 		return nil
@@ -149,7 +150,8 @@ func (n *note) add(l line) {
 	n.Write(append(text, '\n'))
 }
 
-// save writes what the store and this machine have now. A failure costs only time, after the next start.
+// save writes the state of the store and of this machine. A failure costs only time, after the next
+// start.
 func (w *workspace) save(n *note, tree string) {
 	w.tree = tree
 	n.add(line{Tree: tree, Boot: w.t.boot})
@@ -174,7 +176,7 @@ func (w *workspace) write(n *note) error {
 	return err
 }
 
-// rewrite writes the log anew, without what was replaced.
+// rewrite writes the log anew, without replaced lines.
 func (w *workspace) rewrite() error {
 	var n note
 	w.lines = 1

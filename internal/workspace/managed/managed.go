@@ -1,19 +1,20 @@
 // Package managed keeps the files of workspaces in the store, so that every replica can work on them without a directory
 // that all mount.
 //
-// A managed workspace is a tree: rows with the names, modes and digests of its files, whose contents are blobs. The replica
-// that works on it holds a lease, has the files in a directory of its machine, and stores what calls and commands have
-// changed there before it acknowledges them. The next holder gets what differs from its own copy, by digest.
+// A managed workspace is a tree: rows with the names, modes and digests of its files, whose contents are blobs. The
+// replica that works on it holds a lease, has the files in a directory of its machine, and stores the changes of
+// calls and commands there before it acknowledges them. The next holder gets the differences from its own copy, by
+// digest.
 //
-// A lease ends by the clock of the database. A holder that lost it without noticing changes nothing: each change of the tree
-// names the number of the lease (the fence). What only that machine has is then put aside in a directory of the
-// workspace, when its replica holds the workspace again.
+// A lease ends by the clock of the database. A holder that lost it without noticing changes nothing: each change of
+// the tree names the number of the lease (the fence). Changes that only that machine has are then put aside in a
+// directory of the workspace, when its replica holds the workspace again.
 //
 // Pipes, sockets, devices and files that the server cannot read have no content to store: they stay on the machine.
 // Permissions, times of files and links are kept; owners and hard links are not.
 //
-// The package knows nothing of callers but their name, and does not decide who may use a workspace. Begin with [Trees.Use],
-// then pull in pull.go and commit in commit.go.
+// The package knows nothing of callers but their name, and does not decide about the use of a workspace. Begin with
+// [Trees.Use], then pull in pull.go and commit in commit.go.
 package managed
 
 import (
@@ -61,7 +62,7 @@ type Options struct {
 	Store    *store.Store
 	Blobs    *blob.Blobs
 	Base     string                                         // the directory of this machine whose workspaces are managed
-	Dir      string                                         // for what this process remembers of its copies; in the data directory
+	Dir      string                                         // for the remembered state of this process's copies; in the data directory
 	ID       string                                         // of this run of a replica
 	Name     string                                         // of this machine, for people
 	Limits   Limits                                         // 0 for none
@@ -120,7 +121,7 @@ type workspace struct {
 	held    bool
 	fence   int64
 	until   time.Time // when the lease may end
-	ready   bool      // the files here are those of the tree, or later
+	ready   bool      // the files here are the files of the tree, or later
 	uses    int
 	used    time.Time
 	dirty   map[string]bool // names that have changed since they were stored
@@ -211,8 +212,8 @@ type storing struct {
 	scan bool
 }
 
-// Commands says that the running call may start commands in a workspace that it uses. What they have changed is stored
-// before the call ends.
+// Commands says that the running call may start commands in a workspace that it uses. Their changes are stored before
+// the call ends.
 func (t *Trees) Commands(ctx context.Context, dir string) {
 	w, _ := t.of(dir)
 	if w == nil {
@@ -225,7 +226,7 @@ func (t *Trees) Commands(ctx context.Context, dir string) {
 	}
 }
 
-// Ended says that a command in the background has ended. What it has changed is stored soon, and before a call of Settle
+// Ended says that a command in the background has ended. Its changes are stored soon, and before a call of Settle
 // ends.
 func (t *Trees) Ended(dir string) {
 	w, _ := t.of(dir)
@@ -237,7 +238,8 @@ func (t *Trees) Ended(dir string) {
 	w.storeSoon()
 }
 
-// Settle makes the running call end after what commands that have ended have changed is stored.
+// Settle makes the running call wait, before it ends, until the changes of ended commands are
+// stored.
 func (t *Trees) Settle(ctx context.Context, dir string) {
 	w, _ := t.of(dir)
 	if w == nil {
@@ -265,7 +267,7 @@ func (w *workspace) mark() {
 // pending reports whether changes are not stored.
 func (w *workspace) pending() bool { return w.scan || len(w.dirty) > 0 }
 
-// prepare makes the files those of the tree.
+// prepare updates the files to the tree.
 func (w *workspace) prepare(ctx context.Context) error {
 	w.mu.Lock()
 	fine := w.held && w.ready && time.Now().Before(w.until)
@@ -455,7 +457,7 @@ func (w *workspace) release(ctx context.Context) (released bool, err error) {
 	return err == nil, err
 }
 
-// GiveUp stores what has changed, and gives the lease back, unless calls or commands use the workspace. It reports whether
+// GiveUp stores the changes, and gives the lease back, unless calls or commands use the workspace. It reports whether
 // another replica can have it.
 func (t *Trees) GiveUp(ctx context.Context, name string) bool {
 	if t == nil {
@@ -486,7 +488,7 @@ func (t *Trees) GiveUp(ctx context.Context, name string) bool {
 
 func (t *Trees) busy(dir string) bool { return t.o.Busy != nil && t.o.Busy(dir) }
 
-// Close stores what has changed, and gives all leases back.
+// Close stores the changes, and gives all leases back.
 func (t *Trees) Close() error {
 	if t == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 // readers is the number of contents that are fetched at the same time.
 const readers = 8
 
-// pull makes the files here those of the tree. The turn and the lease are held.
+// pull updates the files here to the tree. The turn and the lease are held.
 func (w *workspace) pull(ctx context.Context, tree string) error {
 	fresh := w.files == nil
 	err := w.open()
@@ -47,8 +47,8 @@ func (w *workspace) wasBehind() bool {
 	return w.behind
 }
 
-// merge makes the files here those of the store. What this machine alone has changed is kept if the store has not changed
-// since, and otherwise put aside.
+// merge updates the files here to the store. A change that only this machine has is kept if the store has not changed
+// the file since, and otherwise put aside.
 func (w *workspace) merge(ctx context.Context) error {
 	all, tree, err := w.load(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *workspace) merge(ctx context.Context) error {
 		switch {
 		case there && mirror.Same(e, s.Entry):
 			w.remember(s.Entry, mirror.Mark{}, s.parts) // without a mark it is read once more
-		case e.Kind == mirror.Gone: // what is not here is fetched again
+		case e.Kind == mirror.Gone: // a missing file is fetched again
 			w.remember(e, mirror.Mark{}, nil)
 		case there && e.Kind == mirror.Dir && s.Kind == mirror.Dir:
 			w.remember(mirror.Entry{Path: e.Path}, mirror.Mark{}, nil)
@@ -82,12 +82,12 @@ func (w *workspace) merge(ctx context.Context) error {
 	if err := w.putAside(ctx, aside); err != nil {
 		return err
 	}
-	for _, e := range slices.Backward(empty) { // a directory with what was not copied stays
+	for _, e := range slices.Backward(empty) { // a directory with entries that were not copied stays
 		_ = w.files.Put(&mirror.Entry{Path: e.Path}, nil)
 		w.remember(mirror.Entry{Path: e.Path}, mirror.Mark{}, nil)
 	}
 	if err := w.fetch(ctx, all, &notes); err != nil {
-		return errors.Join(err, w.write(&notes)) // what is here already is not fetched again
+		return errors.Join(err, w.write(&notes)) // files that are here already are not fetched again
 	}
 	for path, s := range all { // equal contents may have become other blobs
 		if s.Kind == mirror.File {
@@ -135,7 +135,7 @@ func (w *workspace) putAside(ctx context.Context, list []mirror.Entry) error {
 	return nil
 }
 
-// fetch removes what the tree does not have, and makes what it has.
+// fetch removes files that the tree does not have, and makes the files of the tree.
 func (w *workspace) fetch(ctx context.Context, all map[string]stored, notes *note) error {
 	var lost []string
 	for e := range w.files.All {
@@ -146,7 +146,7 @@ func (w *workspace) fetch(ctx context.Context, all map[string]stored, notes *not
 	slices.SortFunc(lost, func(a, b string) int { return cmp.Compare(b, a) })
 	for _, path := range lost {
 		e := mirror.Entry{Path: path}
-		_ = w.files.Put(&e, nil) // a directory with what was not copied stays
+		_ = w.files.Put(&e, nil) // a directory with entries that were not copied stays
 		w.remember(e, mirror.Mark{}, nil)
 		notes.entry(e, mirror.Mark{}, nil)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// noun is that of the rows in kept. Their owner is blobOwner, so that equal contents of one workspace are one blob.
+// noun is the noun of the rows in kept. Their owner is blobOwner, so that equal contents of one workspace are one
+// blob.
 const noun = "workspace"
 
 func (w *workspace) blobOwner() string { return "workspace " + w.name }
@@ -37,7 +38,7 @@ func rowName(path string) string {
 	return partMark + hex.EncodeToString(sum[:])
 }
 
-// about is what a row says about a name.
+// about is the description of a name in a row.
 type about struct {
 	Path  []byte      `json:"path,omitempty"` // if it is not the name of the row
 	Kind  mirror.Kind `json:"kind"`
@@ -76,7 +77,7 @@ func (w *workspace) rows(s stored, now int64) ([][]any, error) {
 	return all, nil
 }
 
-// remove removes the rows of names. parts is the number of those that the file has.
+// remove removes the rows of names, with the number of parts of each file.
 func (w *workspace) remove(t *store.Tx, names map[string]int) error {
 	var list []string
 	for path, parts := range names {
@@ -97,7 +98,7 @@ func (w *workspace) remove(t *store.Tx, names map[string]int) error {
 	return nil
 }
 
-// load returns the tree of the store and its name, which belong together.
+// load returns the tree of the store, and its name.
 func (w *workspace) load(ctx context.Context) (all map[string]stored, tree string, err error) {
 	type row struct {
 		name, blob, digest, about string

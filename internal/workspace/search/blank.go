@@ -13,10 +13,10 @@ import (
 // with an h would reveal it letter by letter. So a line with a secret is matched with an opaque
 // character in place of each byte of the secret. Only . and classes that contain all visible
 // characters match it, and these match every secret as well. So a line that matches in this
-// form also matches in its true form, and the index and the prefilter, which know the true
-// form, miss none.
+// form also matches in its true form, and the index and the prefilter miss none, because they
+// know the true form.
 
-// opaque is how package regexp reads [scrub.Opaque], which is not valid UTF-8.
+// opaque is the form of [scrub.Opaque] in package regexp: the rune is not valid UTF-8.
 const opaque = utf8.RuneError
 
 // withoutOpaque returns re with the opaque character only in classes of all visible

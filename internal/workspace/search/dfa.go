@@ -72,9 +72,9 @@ func (d *dfa) reset() {
 	d.first = d.intern(begin)
 }
 
-// find returns a position at or after from at which a match is certain, or -1. The
-// match is in the line that contains this position, or ends there. from is the start
-// of a line, and buf ends at the end of a line.
+// find returns a position at or after from that proves a match, or -1. The match is in the line
+// of this position, or ends there. from is the start of a line, and buf ends at the end of a
+// line.
 func (d *dfa) find(buf []byte, from int) int {
 	s := d.first
 	next, class, width := d.next, &d.p.class, d.width

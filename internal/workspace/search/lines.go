@@ -246,12 +246,12 @@ func (s *scanner) nextMultiline(from int) (start, end int, ok bool) {
 	}
 }
 
-// exact is the pattern compiled by package regexp, which is slow but precise.
+// exact is the pattern compiled by package regexp: slow but precise.
 type exact struct {
 	first    *regexp.Regexp
 	next     *regexp.Regexp // any one rune, then the pattern; for matches that may span lines
 	group    int            // the group of the match itself
-	maxBytes int            // bytes of a line to search, which bounds the time
+	maxBytes int            // bytes of a line to search, to bound the time
 }
 
 const noWordRune = `[^\pL\pM\pN\p{Pc}]`

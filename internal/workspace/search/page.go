@@ -190,8 +190,8 @@ func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\
 
 func countLines(text []byte) int { return bytes.Count(text, []byte{'\n'}) }
 
-// showLine returns a line of a window without its secrets, which are found with the
-// text around it.
+// showLine returns a line of a window without its secrets. The secrets are found with the text
+// around the line.
 func (p *page) showLine(window []byte, start, end, number int, match bool) Line {
 	text := window[start:end]
 	if secrets, at := p.veil.at(window, start, end); secrets.Touch(at+start, at+end) {

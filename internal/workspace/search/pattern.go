@@ -22,8 +22,8 @@ func instCount(re *syntax.Regexp) int {
 	return total
 }
 
-// mentions reports whether the pattern contains r itself, or a class of line ends only
-// with r. \s and [^x], which also match r, do not count.
+// mentions reports whether the pattern contains r itself, or a class of line ends only with r.
+// \s and [^x] do not count, although they match r.
 func mentions(re *syntax.Regexp, r rune) bool {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -1,5 +1,5 @@
 // Package lsp speaks the Language Server Protocol with a program that may be hostile: it hangs, floods, lies about
-// positions, or asks for what it must not have. Everything that it sends is bounded, and it changes nothing.
+// positions, or asks for forbidden files. All its messages are bounded, and it changes nothing.
 //
 // The types are the small part of the protocol that is used here. go.lsp.dev/protocol v0.12.0 has all of them and
 // was refused: it decodes the renaming of a file in a WorkspaceEdit as an edit of nothing, so that half of a change
@@ -114,7 +114,7 @@ func (c *Conn) Open(p Program) {
 	})
 }
 
-// Close ends the program and waits for what the connection has started.
+// Close ends the program and waits for the goroutines of the connection.
 func (c *Conn) Close() error {
 	c.Lose(errors.New("it was ended"))
 	var err error
@@ -136,7 +136,7 @@ func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
 // Err returns why the connection has ended, or nil.
 func (c *Conn) Err() error { return context.Cause(c.ctx) }
 
-// Output takes what the program writes to stdout. It does not block.
+// Output takes the stdout of the program. It does not block.
 func (c *Conn) Output(data []byte) {
 	if c.ctx.Err() != nil {
 		return
@@ -219,7 +219,7 @@ func (c *Conn) respond(id jsontext.Value, method string, params jsontext.Value) 
 				Section string `json:"section"`
 			} `json:"items"`
 		}
-		_ = json.Unmarshal(params, &asked) // what cannot be read has no settings
+		_ = json.Unmarshal(params, &asked) // unreadable items have no settings
 		values := make([]any, len(asked.Items))
 		for i, item := range asked.Items {
 			values[i] = c.config[item.Section]
@@ -311,7 +311,7 @@ func (c *Conn) advance(token, kind string) {
 	c.wake()
 }
 
-// wake wakes those who wait for a change. c.mu is held.
+// wake wakes the waiters for a change. c.mu is held.
 func (c *Conn) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -332,7 +332,8 @@ func (c *Conn) Words() string {
 	return c.words
 }
 
-// Await returns when ready does with what the connection knows then, and true, or when ctx ends.
+// Await calls ready with the known reports, at each change, until it returns true. It returns
+// false when ctx or the connection ends.
 func (c *Conn) Await(ctx context.Context, ready func(reports map[string]Report, busy bool) bool) bool {
 	for {
 		c.mu.Lock()
@@ -351,7 +352,7 @@ func (c *Conn) Await(ctx context.Context, ready func(reports map[string]Report, 
 	}
 }
 
-// Call sends a request and decodes the result, which may be nil for none. If ctx ends, the server is told to stop.
+// Call sends a request and decodes the result. result may be nil. If ctx ends, the server is told to stop.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	id := jsontext.Value(strconv.FormatInt(c.numbers.Add(1), 10))
 	answered := make(chan reply, 1)

@@ -82,7 +82,7 @@ func (t *Text) Position(offset int) Position {
 	return Position{Line: line, Character: units}
 }
 
-// Apply returns the text with edits made, which must not overlap.
+// Apply returns the text with edits made. The edits must not overlap.
 func (t *Text) Apply(edits []TextEdit) (string, error) {
 	type part struct {
 		from, to int

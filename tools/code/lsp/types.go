@@ -113,7 +113,7 @@ type TextEdit struct {
 	New   string `json:"newText"`
 }
 
-// A WorkspaceEdit has changes of files. Documents may have other operations, which have a Kind.
+// A WorkspaceEdit has changes of files. Documents may have other operations, marked by a Kind.
 type WorkspaceEdit struct {
 	Changes   map[string][]TextEdit `json:"changes"`
 	Documents []struct {

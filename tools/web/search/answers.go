@@ -152,8 +152,8 @@ func decodeGrok(body []byte) (found engineReply, err error) {
 	return found, err
 }
 
-// decodeKimi reads an answer, or the request to search: its arguments are sent back as the
-// result of the search, which takes place at the engine.
+// decodeKimi reads an answer, or the request to search. The arguments of the request are sent
+// back as the result of the search: the search takes place at the engine.
 func decodeKimi(body []byte) (found engineReply, err error) {
 	var response struct {
 		Choices []struct{ Message json.RawMessage }
@@ -200,7 +200,7 @@ func continued(sent []byte, found engineReply) ([]byte, error) {
 // groundingRedirect is how the addresses of Gemini's sources begin: they redirect to the page.
 const groundingRedirect = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
 
-// resolve replaces addresses that redirect to a page by that of the page.
+// resolve replaces addresses that redirect to a page by the address of the page.
 func (e *engine) resolve(ctx context.Context, found []Result) {
 	var all sync.WaitGroup
 	for i := range found[:min(len(found), 10)] {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/room"
 )
 
-// Check finds out which engines the settings choose. It makes no request.
+// Check lists the engines that the settings choose. It makes no request.
 func Check(settings func() Settings) room.Check {
 	return room.Check{Name: "search", Run: func(_ context.Context, f *room.Findings) {
 		engines, _, err := Configured(settings(), func(string, config.Secret) func() (string, error) { return nil })

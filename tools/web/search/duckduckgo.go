@@ -61,7 +61,7 @@ func (duckDuckGo) request(q Query) (r outbound.Request, ignored []string, err er
 	}, ignored, nil
 }
 
-// withoutBangs quotes words that begin with !, which redirect to another site, and
+// withoutBangs quotes words that begin with !, because they redirect to another site, and
 // removes the backslash that redirects to the first result.
 func withoutBangs(text string) string {
 	words := strings.Fields(strings.TrimLeft(strings.TrimSpace(text), `\`))

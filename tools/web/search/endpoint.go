@@ -38,10 +38,10 @@ type Endpoint struct {
 	// Title, Link, Snippet and Date are paths in a result. Of alternatives separated by
 	// | the first one with text is used.
 	Title, Link, Snippet, Date string
-	// Freshness, Country and Language translate values: day, week, month and year,
-	// countries (DE) and languages (de). range in Freshness is a template with {from}
-	// and {to}. The engine ignores what a table does not contain. Nil translates
-	// nothing, and there are no ranges.
+	// Freshness, Country and Language translate values: day, week, month and year, countries
+	// (DE) and languages (de). range in Freshness is a template with {from} and {to}. The
+	// engine ignores values that a table does not contain. Nil translates nothing, and there
+	// are no ranges.
 	Freshness, Country, Language map[string]string
 
 	forbidden    string // explains status 403

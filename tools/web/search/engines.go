@@ -33,7 +33,7 @@ type kind struct {
 	open func(url string) (protocol, error)
 }
 
-// kinds returns all engines, in the order in which they are asked. This is the only list of them.
+// kinds returns all engines, in the order of trying. This is the only list of them.
 func kinds() []kind {
 	return []kind{
 		{name: Brave, protocol: brave(), maxQuery: 400},

@@ -1,15 +1,13 @@
 // Package search queries web search engines, one after the other until one responds,
 // and returns their results in one form.
 //
-// It knows how to query each engine and how to read its response, how to distinguish
-// a block page from an empty one, which engine has to be left alone for a while, and
-// what in a result is advertising or tracking. It does not know which hosts may be
-// reached or how ([outbound.Client]), where keys are stored, or how the results are
-// shown to a model.
+// It knows the requests and responses of each engine, distinguishes a block page from an empty
+// one, pauses engines that fail, and removes advertising and tracking from results. It knows
+// neither the permitted hosts ([outbound.Client]), nor where keys are stored, nor how the
+// results are shown to a model.
 //
-// Begin with [New] and [Searcher.Search]. engines.go describes the engines,
-// endpoint.go is for those that respond with JSON, duckduckgo.go for the one that
-// responds with HTML.
+// Begin with [New] and [Searcher.Search]. engines.go describes the engines, endpoint.go is for
+// engines that respond with JSON, duckduckgo.go for the one that responds with HTML.
 package search
 
 import (
@@ -100,7 +98,7 @@ func New(o Options) (*Searcher, error) {
 	return s, errors.Join(problems...)
 }
 
-// Names returns the names of the engines in the order in which they are queried.
+// Names returns the names of the engines in the order of the queries.
 func (s *Searcher) Names() []string {
 	var names []string
 	for _, e := range s.engines {
@@ -117,9 +115,9 @@ func (s *Searcher) engine(name string) *engine {
 	return s.engines[i]
 }
 
-// Search queries the engines in order until one responds, or only the one that q
-// names, if it is configured. Cached responses are not shared between callers: what a caller has searched
-// for is private, and profiles may reach different hosts.
+// Search queries the engines in order until one responds, or only the engine that q names, if it is
+// configured. Cached responses are not shared between callers: the searches of a caller are private, and
+// profiles may reach different hosts.
 func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
 	engines := s.engines
 	var notes []string

@@ -119,8 +119,8 @@ func tracks(name string) bool {
 		}, name)
 }
 
-// plain returns a text on one line without HTML tags. What only looks like a tag, as
-// in vector<int>, stays.
+// plain returns a text on one line without HTML tags. A text that only looks like a tag, as in
+// vector<int>, stays.
 func plain(s string, limit int) string {
 	if len(s) > maxText {
 		s = s[:maxText]

@@ -1,9 +1,8 @@
-// Package literal finds out which texts the matches of a regular expression contain.
+// Package literal finds the texts that the matches of a regular expression contain.
 //
-// It knows expressions. It does not know what the texts are used for, nor which of them
-// select most: its callers do. The analysis is that of Russ Cox's google/codesearch (see
-// https://swtch.com/~rsc/regexp/regexp4.html); the code is our own. Begin with
-// [Analyzer.Info].
+// It knows expressions. It knows neither the use of the texts nor how selective they are: its
+// callers do. The analysis comes from Russ Cox's google/codesearch (see
+// https://swtch.com/~rsc/regexp/regexp4.html); the code is our own. Begin with [Analyzer.Info].
 package literal
 
 import (
