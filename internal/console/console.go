@@ -46,12 +46,21 @@ type Options struct {
 	Secure bool
 	// Health runs the checks of doctor. nil: the checks of the rooms.
 	Health func(context.Context) []room.Finding
+	// Limits are those of the settings for calls.
+	Limits CallLimits
 	// Owner is the agent and the user of the settings, whose memories and the like are shown at first.
 	Owner tool.Caller
 	// Chart draws bars or a line as SVG, for people who would rather look than read. nil: the
 	// pages have the numbers only.
 	Chart func(kind string, labels []string, series []Series) ([]byte, error)
 	Log   *slog.Logger
+}
+
+// CallLimits are the limits of calls, which the page Health compares with what is used; 0 is no limit.
+type CallLimits struct {
+	Minute  int // calls of a session in a minute
+	Hour    int // calls of a caller in an hour of the clock
+	Running int // calls of a session at the same time
 }
 
 // A Console serves the pages. Close it when the server ends.

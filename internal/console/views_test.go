@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -251,6 +253,50 @@ func TestHealth(t *testing.T) {
 		if !strings.Contains(page.text, want) {
 			t.Errorf("the page has no %q:\n%s", want, page.text)
 		}
+	}
+}
+
+// TestLimitsInUse shows what is used of the limits of calls and of the budgets of models.
+func TestLimitsInUse(t *testing.T) {
+	budgets := &room.Room{Name: "models", Verbs: []room.Verb{room.Do(room.Verb{Name: "budgets", Title: "Budgets", Risk: tool.Reads, Where: room.Operator},
+		func(context.Context, struct{}) (tool.Result, error) {
+			return room.Rows([]string{"<b>bob"}, "none", []string{"BUDGET", "WHOSE", "USED", "LIMIT"}, func(who string) []string {
+				return []string{"principal", who, "7 tokens", "9 tokens"}
+			}), nil
+		})}}
+	d := newDay(t, budgets)
+	d.console.Limits = CallLimits{Minute: 1200, Hour: 0, Running: 10}
+	for i := range 3 {
+		d.call(audit.Record{Call: fmt.Sprint("c", i), Tool: "read_file", Session: "busy", Agent: "builder", User: "ann"}, "", "", "")
+	}
+	d.call(audit.Record{Phase: audit.Intent, Call: "run", Tool: "exec", About: "make", Session: "waits", Agent: "builder"}, "", "", "")
+	c := d.openLink()
+	page := d.page(c, "health", "<td>waits</td>").text
+	row := func(limit, whose, used, of string) string {
+		return fmt.Sprintf(`<tr><td>%s</td><td>%s</td><td class="number">%s</td><td class="number">%s</td></tr>`, limit, whose, used, of)
+	}
+	for _, want := range []string{row("calls of a session that run", "waits", "1", "10"),
+		row("budget of models: principal", "&lt;b&gt;bob", "7 tokens", "9 tokens")} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s:\n%s", want, page)
+		}
+	}
+	rows, err := audit.NewDB(d.store).Tail(t.Context(), 100, func(row *audit.Row) bool { return row.Session == "busy" })
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("there are %d records, %v", len(rows), err)
+	}
+	at := slices.MaxFunc(rows, func(a, b audit.Row) int { return a.Time.Compare(b.Time) }).Time
+	used := func(age time.Duration) string {
+		return fmt.Sprint(len(slices.DeleteFunc(slices.Clone(rows), func(row audit.Row) bool { return at.Sub(row.Time) >= age })))
+	}
+	d.console.Limits.Hour = 5
+	r := &Request{Request: httptest.NewRequest(http.MethodGet, "/", nil), Who: room.Person{Name: "ann", Channel: room.ConsoleChannel}, console: d.console}
+	got, err := r.limits(at)
+	if err != nil || !slices.Contains(got, usedLimit{"calls of a session in the last minute", "busy", used(time.Minute), "1200"}) {
+		t.Errorf("at %s the limits are %q, %v", at, got, err)
+	}
+	if want := (usedLimit{"calls of a caller in this hour", "builder/ann", used(at.Sub(at.Truncate(time.Hour)) + 1), "5"}); !slices.Contains(got, want) {
+		t.Errorf("at %s the limits are %q, without %q", at, got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,6 +79,16 @@ func TestBudgetsHoldForAllProcesses(t *testing.T) {
 			if done[who] != want {
 				t.Errorf("%s: %d requests, want %d", who, done[who], want)
 			}
+		}
+		spent, err := llm.SpentBudgets(t.Context(), s, b)
+		var got []string
+		for _, one := range spent {
+			got = append(got, fmt.Sprintf("%s %s %s: %s of %s", one.Of, one.Caller, one.Name, one.Used, one.Limit))
+		}
+		want := []string{"day  : 3500 tokens, $0.029400 of 4000 tokens", "principal a/u : 2500 tokens, $0.021000 of 3000 tokens",
+			"session a/u s1: 1500 tokens, $0.012600 of 2000 tokens"}
+		if err != nil || len(got) != 6 || !slices.Equal(got[:3], want) {
+			t.Errorf("spent are %q, %v", got, err)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/identity"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/console"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/room"
@@ -65,6 +66,7 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 				Record: operatorLog{mask.Text, log}.record, Scrub: mask.Text,
 			},
 			Record: log.Append, Scrub: mask.Text, Hosts: []string{address, "localhost:" + port}, Log: quiet,
+			Limits: callLimits(loaded.Config.Limits),
 			Health: e.health(), Owner: Owner(loaded.Config.Connections.Stdio), Chart: drawChart,
 		})
 		end, err := console.Announce(ctx, data, "http://"+address+"/")
@@ -75,6 +77,11 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 		shown("http://" + address + page.Link(room.Person{Name: SystemUser(), Channel: room.ConsoleChannel}))
 		return errors.Join(serveConsole(ctx, page, listener, nil), log.Close())
 	})
+}
+
+// callLimits returns the limits of calls for the console.
+func callLimits(c config.Limits) console.CallLimits {
+	return console.CallLimits{Minute: c.CallsPerMinute, Hour: c.CallsPerHour, Running: maxCalls}
 }
 
 // health returns the checks of the console; nil: the checks of the rooms.
@@ -139,6 +146,7 @@ func (a *App) startConsole(ctx context.Context, ids *identity.Sources, certifica
 		Provider: a.consoleProvider(c),
 		API:      a.operatorAPI(), Record: a.audit.Append, Scrub: a.scrub.Text, Hosts: hosts, Secure: secure, Log: a.log,
 		Identify: func(ctx context.Context, token string) (room.Person, error) { return approver(ctx, ids, token) },
+		Limits:   callLimits(a.loaded.Config.Limits),
 		Health:   a.env.health(), Owner: Owner(a.loaded.Config.Connections.Stdio), Chart: drawChart,
 	})
 	scheme := "http"
