@@ -128,7 +128,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},
 		"github.com/tetratelabs/wazero":   {"internal/document"},
-		"github.com/yuin/goldmark":        {"internal/docs", "internal/document", "tools/messaging"},
+		"github.com/yuin/goldmark":        {"internal/docs", "internal/markdown", "internal/document", "tools/messaging"},
 		"github.com/coder/websocket":      {"tools/messaging", "internal/sandbox"},
 		"github.com/wneessen/go-mail":     {"tools/messaging"},
 		"github.com/prometheus":           {"internal/telemetry"},

@@ -177,6 +177,37 @@ func TestPicturesOfWrittenDocuments(t *testing.T) {
 	}
 }
 
+// TestLinksOfPagesAreHarmless looks for links that run scripts, or that open files.
+func TestLinksOfPagesAreHarmless(t *testing.T) {
+	made, err := written(t, document.HTML, write.Source{Markdown: "<javascript:alert(1)> [a](javascript:alert(2)) [b](file:///etc/passwd) [c](data:text/html,x) " +
+		"[d](JAVASCRIPT:alert(3)) [e][e] [f](#part) [g](mailto:a@example.com) <https://example.com/x>\n\n[e]: vbscript:x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(made.Content)
+	for _, scheme := range []string{"javascript:", "file:", "data:", "vbscript:"} {
+		if strings.Contains(strings.ToLower(page), `href="`+scheme) {
+			t.Errorf("a link has the scheme %s: %s", scheme, page)
+		}
+	}
+	for _, want := range []string{`href="#part"`, `href="mailto:a@example.com"`, `href="https://example.com/x"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in %s", want, page)
+		}
+	}
+}
+
+// TestDeepMarkdownIsWritten writes quotes and lists that are nested without end.
+func TestDeepMarkdownIsWritten(t *testing.T) {
+	for _, in := range []string{strings.Repeat(">", 50_000) + "x", strings.Repeat("- ", 20_000) + "x", strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000)} {
+		for _, f := range []document.Format{document.DOCX, document.HTML, document.PPTX} {
+			if _, err := written(t, f, write.Source{Markdown: in}); err != nil {
+				t.Errorf("%s of %.10q: %v", f, in, err)
+			}
+		}
+	}
+}
+
 func TestContentThatCannotBeWritten(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/util"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -41,6 +43,7 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 		return nil, err
 	}
 	var pictures []*ast.Image
+	var bare []*ast.AutoLink // of other schemes
 	err = ast.Walk(w.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Image:
@@ -52,6 +55,10 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 				n.Destination = []byte("#")
 				w.note("links that lead neither to the web nor to a mail address nor into the document lead nowhere")
 			}
+		case *ast.AutoLink:
+			if entering && n.AutoLinkType == ast.AutoLinkURL && !isAddress(string(n.URL(w.source))) {
+				bare = append(bare, n)
+			}
 		case *ast.RawHTML, *ast.HTMLBlock:
 			w.note("raw HTML was left out")
 		}
@@ -59,6 +66,9 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, n := range bare {
+		n.Parent().ReplaceChild(n.Parent(), n, ast.NewString([]byte(html.EscapeString(string(n.Label(w.source))))))
 	}
 	for _, n := range pictures {
 		data := w.pictures[string(n.Destination)]
@@ -78,7 +88,7 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 	if w.author != "" {
 		fmt.Fprintf(&b, "<p class=\"author\">%s</p>\n", html.EscapeString(w.author))
 	}
-	if err := converter().Renderer().Render(&b, w.source, w.root); err != nil {
+	if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Renderer().Render(&b, w.source, w.root); err != nil {
 		return nil, err
 	}
 	b.WriteString("</body>\n</html>\n")

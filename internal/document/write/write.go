@@ -19,14 +19,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
+	"github.com/mcp-tools/mcp-tools/internal/markdown/parser"
 )
 
 // A Source is the content of a document that is to be made. It has Markdown, rows, or documents that are changed.
@@ -93,7 +91,7 @@ func (s Source) parse() (*writer, error) {
 	if landscape {
 		w.page.w, w.page.h = w.page.h, w.page.w
 	}
-	w.root = converter().Parser().Parse(text.NewReader(w.source))
+	w.root = parser.Document().Parse(text.NewReader(w.source))
 	return w, nil
 }
 
@@ -105,11 +103,6 @@ func readable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
-}
-
-// converter returns what reads Markdown: CommonMark with tables, strikethrough, tasks and bare addresses.
-func converter() goldmark.Markdown {
-	return goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 }
 
 // note adds a note for the caller, once.

@@ -3,9 +3,10 @@
 //
 // goldmark parses, with the tables, tasks and links of GitHub. Three rules are ours, because a
 // message is not a page: line breaks count, HTML is text, and a * between two letters or digits
-// is no emphasis, since many services show none within words. Two wrappers bound goldmark's
-// time: it grows with the square of the depth of quotes and of the number of brackets: 60 kB of
-// "> " took 2.5 s, and take 10 ms. Any text is valid, and time and depth are bounded.
+// is no emphasis, since many services show none within words. Package internal/markdown/parser
+// bounds goldmark's time: it grows with the square of the depth of quotes and of the number of
+// brackets: 60 kB of "> " took 2.5 s, and take 10 ms. Any text is valid, and time and depth are
+// bounded.
 //
 // Begin with [Style] and [Split].
 package markup
@@ -19,6 +20,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	extension "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/mcp-tools/mcp-tools/internal/markdown/parser"
 )
 
 // A Kind is a kind of emphasis.
@@ -32,7 +35,7 @@ const (
 )
 
 // maxDepth is the maximum depth of nested quotes, lists and emphasis. Deeper levels are text.
-const maxDepth = 8
+const maxDepth = parser.MaxDepth
 
 // A Style is the markup of a service. Each function gets its content, already in that markup; a
 // nil function leaves it as it is.
