@@ -179,13 +179,13 @@ func TestPicturesOfWrittenDocuments(t *testing.T) {
 
 // TestLinksOfPagesAreHarmless looks for links that run scripts, or that open files.
 func TestLinksOfPagesAreHarmless(t *testing.T) {
-	made, err := written(t, document.HTML, write.Source{Markdown: "<javascript:alert(1)> [a](javascript:alert(2)) [b](file:///etc/passwd) [c](data:text/html,x) " +
+	made, err := written(t, document.HTML, write.Source{Markdown: "<javascript:alert(1)> <ftp://example.com/x> [a](javascript:alert(2)) [b](file:///etc/passwd) [c](data:text/html,x) " +
 		"[d](JAVASCRIPT:alert(3)) [e][e] [f](#part) [g](mailto:a@example.com) <https://example.com/x>\n\n[e]: vbscript:x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(made.Content)
-	for _, scheme := range []string{"javascript:", "file:", "data:", "vbscript:"} {
+	for _, scheme := range []string{"javascript:", "file:", "data:", "vbscript:", "ftp:"} {
 		if strings.Contains(strings.ToLower(page), `href="`+scheme) {
 			t.Errorf("a link has the scheme %s: %s", scheme, page)
 		}
