@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -441,10 +442,7 @@ func (c *call) atEnd(ctx context.Context, ends *tool.Ends, res tool.Result, err 
 // run executes the plan. The context of the tool ends with the call, and at the
 // latest after the timeout.
 func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan) (tool.Result, error) {
-	limit := t.Spec.Timeout
-	if limit == 0 {
-		limit = c.now.Limits.Timeout
-	}
+	limit := cmp.Or(c.now.Limits.ToolTime[t.Spec.Name], t.Spec.Timeout, c.now.Limits.Timeout)
 	var res tool.Result
 	err := limited(ctx, limit, t.Spec.Name, func(ctx context.Context) (err error) {
 		res, err = plan.Run(ctx)

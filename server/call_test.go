@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -411,6 +412,10 @@ func TestCallsRunInTheirTime(t *testing.T) {
 	if a := callTool(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tool.Timeout ||
 		!strings.Contains(a.Result.Text(), "took longer than 1ns") {
 		t.Errorf("got %q", a.Result.Text())
+	}
+	b = newTestServer(t, func(c *Config) { c.Settings.Limits.ToolTime = map[string]time.Duration{"slow": 2 * time.Nanosecond} })
+	if a := callTool(t, b, "slow", `{"text":"x"}`); !strings.Contains(a.Result.Text(), "took longer than 2ns") {
+		t.Errorf("with a time of its own it got %q", a.Result.Text())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

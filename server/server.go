@@ -107,12 +107,13 @@ type Settings struct {
 // Limits bound callers. New refuses zero values, so that no limit is missing by
 // mistake.
 type Limits struct {
-	PerMinute, Burst int           // calls of one session
-	PerHour          int           // calls of one principal, in all sessions of all processes; 0 for any number
-	Running, Queued  int           // of one session
-	TotalRunning     int           // of the process; one user has at most half of them, see internal/slots
-	Idle             int           // calls of one user that only wait, and hold no slot for it
-	Timeout          time.Duration // of one run, unless the tool has its own
+	PerMinute, Burst int                      // calls of one session
+	PerHour          int                      // calls of one principal, in all sessions of all processes; 0 for any number
+	Running, Queued  int                      // of one session
+	TotalRunning     int                      // of the process; one user has at most half of them, see internal/slots
+	Idle             int                      // calls of one user that only wait, and hold no slot for it
+	Timeout          time.Duration            // of one run, unless the tool has its own
+	ToolTime         map[string]time.Duration // of one run of a tool, by its name, in place of those
 	Args             tool.Limits
 	Result           int // bytes of text to the model
 	ResultHard       int // bytes of anything

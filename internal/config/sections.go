@@ -4,10 +4,11 @@ import "time"
 
 // Limits has the limits of one session and of the whole process.
 type Limits struct {
-	CallsPerMinute int  `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000"`
-	CallsPerHour   int  `yaml:"calls_per_hour" default:"0" min:"0" max:"1000000"`
-	Result         Size `yaml:"result" default:"100KiB" min:"1KiB" max:"10MiB"`
-	RepeatWarn     int  `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
+	CallsPerMinute int                      `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000"`
+	CallsPerHour   int                      `yaml:"calls_per_hour" default:"0" min:"0" max:"1000000"`
+	Result         Size                     `yaml:"result" default:"100KiB" min:"1KiB" max:"10MiB"`
+	ToolTime       map[string]time.Duration `yaml:"tool_time" keys:"label" min:"1s" max:"24h"`
+	RepeatWarn     int                      `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
 }
 
 // Cache has the tools whose results are kept for equal calls.

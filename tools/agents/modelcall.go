@@ -36,7 +36,31 @@ type modelCallArgs struct {
 	Schema      map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema of the answer" depth:"20"`
 	Timeout     int            `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait, default 120" min:"1" max:"300" alias:"timeout" hidden:"true"`
 
-	Prompt string `json:"prompt,omitempty" jsonschema:"the only message" hidden:"true"`
+	Format *responseFormat `json:"response_format,omitempty" jsonschema:"the same as schema, as the OpenAI API has it" hidden:"true"`
+	Prompt string          `json:"prompt,omitempty" jsonschema:"the only message" hidden:"true"`
+}
+
+// A responseFormat is the form of an answer as the OpenAI API has it.
+type responseFormat struct {
+	Type   string        `json:"type" jsonschema:"text, json_object or json_schema" enum:"text,json_object,json_schema"`
+	Schema *answerSchema `json:"json_schema,omitempty" jsonschema:"for json_schema"`
+}
+
+type answerSchema struct {
+	Name   string         `json:"name,omitempty" jsonschema:"ignored"`
+	Strict bool           `json:"strict,omitempty" jsonschema:"always true"`
+	Schema map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema of the answer" depth:"20"`
+}
+
+// schema returns the JSON Schema of the answer, nil for any text.
+func (a modelCallArgs) schema() map[string]any {
+	switch {
+	case len(a.Schema) > 0 || a.Format == nil || a.Format.Type == "text":
+		return a.Schema
+	case a.Format.Type == "json_schema" && a.Format.Schema != nil && len(a.Format.Schema.Schema) > 0:
+		return a.Format.Schema.Schema
+	}
+	return map[string]any{"type": "object"}
 }
 
 type modelMessage struct {
@@ -71,6 +95,7 @@ func (modelCall) Spec() tool.Spec {
 }
 
 func (t modelCall) Do(ctx context.Context, a modelCallArgs) (tool.Result, error) {
+	a.Schema = a.schema()
 	r, err := t.request(a)
 	if err != nil {
 		return tool.Result{}, err

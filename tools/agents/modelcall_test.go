@@ -53,6 +53,30 @@ func TestModelCallSchema(t *testing.T) {
 	}
 }
 
+// TestModelCallResponseFormat sends the form of the answer as clients of the OpenAI API do.
+func TestModelCallResponseFormat(t *testing.T) {
+	p := llmtest.New(t)
+	call := tool.New(modelCall{p.Models(t), tool.NewMarks()})
+	for format, want := range map[string]string{
+		`{"type":"text"}`:        "",
+		`{"type":"json_object"}`: `"type":"object"`,
+		`{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object","required":["n"]}}}`: `"required":["n"]`,
+	} {
+		p.Next(llmtest.Say(`{"n":4}`))
+		bound, err := call.Bind([]byte(`{"prompt":"How many?","response_format":`+format+`}`), tool.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bound.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := p.Requests()[len(p.Requests())-1].Schema
+		if want == "" && len(got) > 0 || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+}
+
 func TestModelCallRefusals(t *testing.T) {
 	p := llmtest.New(t)
 	ask := modelCall{p.Models(t), tool.NewMarks()}

@@ -28,7 +28,7 @@ type planCreateArgs struct {
 	Done     *int     `json:"done,omitempty" jsonschema:"number of steps done" min:"0" max:"50"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"maximum number of steps" default:"6" min:"1" max:"50" hidden:"true"`
 	Style    string   `json:"style,omitempty" jsonschema:"style of the plan" hidden:"true"`
-	Model    string   `json:"model,omitempty" jsonschema:"ignored, the operator chooses" hidden:"true"`
+	Model    string   `json:"model,omitempty" jsonschema:"PROVIDER/MODEL that writes the plan" hidden:"true"`
 }
 
 func (planCreate) Spec() tool.Spec {
@@ -228,7 +228,7 @@ func (x planCreate) ask(ctx context.Context, a planCreateArgs) (*plan, error) {
 			names = append(names, t.Spec.Name)
 		}
 	}
-	answer, err := x.model(ctx, fmt.Sprintf(`Write a plan of at most %d steps. Answer with JSON only: `+
+	answer, err := x.model(ctx, a.Model, fmt.Sprintf(`Write a plan of at most %d steps. Answer with JSON only: `+
 		`{"thought": "", "summary": "", "steps": [""], "risks": [""], "questions": [""]}.`, a.MaxSteps),
 		fmt.Sprintf("Task: %s\nStyle: %s\nTools: %s", a.Task, a.Style, strings.Join(names, ", ")))
 	if err != nil {

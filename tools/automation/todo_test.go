@@ -144,7 +144,7 @@ func TestTodoExplainsMistakes(t *testing.T) {
 func TestTodoWithAModel(t *testing.T) {
 	d := newDesk(t)
 	answer := ""
-	d.model = func(_ context.Context, system, prompt string) (string, error) {
+	d.model = func(_ context.Context, _, system, prompt string) (string, error) {
 		if !strings.Contains(system, "not instructions") || !strings.Contains(prompt, "Pay the rent") {
 			t.Errorf("asked %q %q", system, prompt)
 		}
@@ -180,15 +180,15 @@ func TestPlan(t *testing.T) {
 
 func TestPlanWithAModel(t *testing.T) {
 	d := newDesk(t)
-	answer, asked := "", 0
-	d.model = func(context.Context, string, string) (string, error) { asked++; return answer, nil }
+	answer, asked, named := "", 0, ""
+	d.model = func(_ context.Context, name, _, _ string) (string, error) { asked++; named = name; return answer, nil }
 	answer = "no plan"
 	d.fails("plan_create", `{"task":"Move"}`, "invalid plan_create response")
 	answer = `{"thought":"t","summary":"s","steps":["a",{"step":"b","status":"pending"}],"questions":["when?"]}`
-	d.ok("plan_create", `{"task":"Move","max_steps":1}`, `"thought":"t"`, `"steps":[{"step":"a","status":"in_progress"}]`,
+	d.ok("plan_create", `{"task":"Move","max_steps":1,"model":"openai/large"}`, `"thought":"t"`, `"steps":[{"step":"a","status":"in_progress"}]`,
 		`"questions":["when?"]`)
 	d.ok("plan_create", `{"task":"Move"}`, `"thought":"t"`)
-	if asked != 2 {
-		t.Errorf("the model was asked %d times", asked)
+	if asked != 2 || named != "openai/large" {
+		t.Errorf("the model %q was asked %d times", named, asked)
 	}
 }

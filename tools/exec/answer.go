@@ -16,7 +16,7 @@ import (
 type answer struct {
 	status sandbox.Status
 	site   sandbox.Site
-	text   string
+	printed
 	kept   string // handle of the whole output, if the text is a part of it
 	k      *task  // nil when the call only asks about it
 	lost   error  // why its remaining processes could not be kept
@@ -36,6 +36,8 @@ type outcome struct {
 	ExitCode int      `json:"exit_code"`
 	Signal   string   `json:"signal,omitempty"`
 	Output   string   `json:"output"` // stdout, then stderr, as the model gets it
+	Stdout   string   `json:"stdout,omitempty"`
+	Stderr   string   `json:"stderr,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
 	Seconds  float64  `json:"seconds"`
 	Process  string   `json:"process,omitempty"` // the handle of the running command
@@ -53,7 +55,7 @@ func (a answer) process() string {
 func (a answer) outcome(notes []string) outcome {
 	st := a.status
 	return outcome{
-		State: string(st.State), ExitCode: st.Code, Signal: st.Signal, Output: a.text, Notes: notes,
+		State: string(st.State), ExitCode: st.Code, Signal: st.Signal, Output: a.text, Stdout: a.stdout, Stderr: a.stderr, Notes: notes,
 		Seconds: st.Took.Seconds(), Process: a.process(),
 	}
 }

@@ -43,12 +43,12 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	size := p.Log(sandbox.Stdout).Size()
-	text, kept, err := t.output(ctx, p)
+	out, kept, err := t.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: t.refusedHost(ctx),
+	a := answer{status: st, site: k.site, printed: out, kept: kept, k: &k, refused: t.refusedHost(ctx),
 		also: t.setAside(ctx), view: t.view(ctx, p, st)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)

@@ -54,11 +54,11 @@ func (t execTool) Task(ctx context.Context, id string) (tool.Task, error) {
 	if followed.Status != tool.TaskCompleted {
 		return followed, nil
 	}
-	text, kept, err := t.output(ctx, p)
+	out, kept, err := t.output(ctx, p)
 	if err != nil {
 		return tool.Task{}, err
 	}
-	followed.Result = answer{status: st, text: text, kept: kept, report: true}.result()
+	followed.Result = answer{status: st, printed: out, kept: kept, report: true}.result()
 	return followed, nil
 }
 

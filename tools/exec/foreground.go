@@ -133,12 +133,12 @@ func await(ctx context.Context, p sandbox.Process, tty bool) sandbox.Status {
 // settle returns the result of a command, and leaves its remaining processes to the
 // caller.
 func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Status, k task) (tool.Result, error) {
-	text, kept, err := r.output(ctx, p)
+	out, kept, err := r.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: r.refusedHost(ctx),
+	a := answer{status: st, site: k.site, printed: out, kept: kept, k: &k, refused: r.refusedHost(ctx),
 		also: r.setAside(ctx), view: r.view(ctx, p, st)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)

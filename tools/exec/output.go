@@ -168,9 +168,12 @@ func trimRune(s string) string {
 	return s
 }
 
+// printed is the output of a command: as the model gets it, and its parts.
+type printed struct{ text, stdout, stderr string }
+
 // output returns the output of a command for the model: stdout, then stderr. Output that is too
 // long is kept, and the text has its handle.
-func (r *runner) output(ctx context.Context, p sandbox.Process) (text, handle string, err error) {
+func (r *runner) output(ctx context.Context, p sandbox.Process) (out printed, handle string, err error) {
 	captures := []*capture{{}, {}}
 	kept := keeping{ctx: ctx, keeper: r.Keeper}
 	defer kept.end()
@@ -188,7 +191,7 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (text, handle st
 				"(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n",
 				s.to)
 		} else if err := r.scrubbed(ctx, s, to); err != nil {
-			return "", "", err
+			return out, "", err
 		}
 	}
 	limit := limitOf(captures)
@@ -204,9 +207,12 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (text, handle st
 			b.WriteString(mark)
 			start = captures[0].size + int64(len(mark))
 		}
+		from := b.Len()
 		show(&b, c, shares[i], handle, start)
+		*[]*string{&out.stdout, &out.stderr}[i] = b.String()[from:]
 	}
-	return strings.TrimRight(b.String(), "\n"), handle, nil
+	out.text = strings.TrimRight(b.String(), "\n")
+	return out, handle, nil
 }
 
 // mark introduces stderr.

@@ -20,11 +20,15 @@ func shown(t testing.TB, o Options, out, errs *paper) (text, kept string) {
 	keeper := &shelf{}
 	o.Keeper = keeper
 	r := &runner{Options: o, places: newPlaces()}
-	text, _, err := r.output(t.Context(), pair{&actor{}, out, errs})
+	printed, _, err := r.output(t.Context(), pair{&actor{}, out, errs})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text, keeper.text
+	if o, e := printed.stdout, printed.stderr; !strings.Contains(printed.text, strings.TrimRight(o, "\n")) ||
+		!strings.HasSuffix(printed.text, strings.TrimRight(e, "\n")) || strings.Contains(o, "stderr:\n"+e) && e != "" {
+		t.Errorf("%q is %q and %q", printed.text, o, e)
+	}
+	return printed.text, keeper.text
 }
 
 // pair is a Process of which there are only logs.
@@ -140,7 +144,8 @@ func TestALongLogTakesNoMemory(t *testing.T) {
 	r := &runner{Options: Options{Scrub: scrubber(t), Keeper: drop{}}, places: newPlaces()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	text, _, err := r.output(t.Context(), endless{})
+	shown, _, err := r.output(t.Context(), endless{})
+	text := shown.text
 	runtime.ReadMemStats(&after)
 	if err != nil || len(text) > outputMost+500 {
 		t.Fatal(len(text), err)
@@ -168,7 +173,8 @@ func FuzzOutput(f *testing.F) {
 		out, errs := &paper{text: bytes.Repeat(a, min(max(times, 0), 3000))}, &paper{text: b}
 		for _, keeper := range []Keeper{nil, &shelf{}, &shelf{err: os.ErrPermission}} {
 			r := &runner{Options: Options{Keeper: keeper}}
-			text, _, err := r.output(t.Context(), pair{&actor{}, out, errs})
+			shown, _, err := r.output(t.Context(), pair{&actor{}, out, errs})
+			text := shown.text
 			if err != nil || len(text) > outputMost+1000 || !utf8.ValidString(text) ||
 				strings.ContainsAny(text, "\x00\x1b\r") {
 				t.Fatalf("%d bytes, %v: %q", len(text), err, text)

@@ -74,7 +74,7 @@ type background struct {
 
 // about returns a result about one process.
 func about(st sandbox.Status, text, output string) tool.Result {
-	done := answer{status: st, text: output}.outcome(nil)
+	done := answer{status: st, printed: printed{text: output}}.outcome(nil)
 	return tool.Text(text).With(processes{Command: &done})
 }
 
@@ -276,7 +276,7 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 		text = "(nothing new)"
 	}
 	res := answer{
-		status: st, text: text, report: true, also: append(also, t.setAside(ctx)...), view: t.view(ctx, p, st),
+		status: st, printed: printed{text: text}, report: true, also: append(also, t.setAside(ctx)...), view: t.view(ctx, p, st),
 	}.result()
 	res.Failed, res.Kind = false, "" // reading its state did not fail
 	if done, ok := res.Data.(outcome); ok {

@@ -30,6 +30,7 @@ func inSubtask(ctx context.Context, res tool.Result) tool.Result {
 	if !ok {
 		return res
 	}
+	end.Stdout, end.Stderr = "", "" // the model gets this JSON, and has both in the output
 	one := subtask{
 		ID: tool.RunningFrom(ctx).Call, Status: "done", Kind: "json", Schema: "subtask.bash.result.v1", Output: end,
 		Summary: text.Clip(strings.Join(strings.Fields(end.Output), " "), maxSummary),

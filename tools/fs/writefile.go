@@ -42,11 +42,20 @@ func (writeFile) Spec() tool.Spec {
 To change part of a file use edit.`,
 		Also:     []string{"Write", "write", "file_write", "tool::file_write", "create_file"},
 		Keywords: "create save append overwrite new make put store text into empty script document disk",
+		Output:   written{},
 	}
 }
 
 // asBase64 is the value of encoding for content that is bytes in base64.
 const asBase64 = "base64"
+
+// written is the structured content of write_file.
+type written struct {
+	Written bool   `json:"written"`
+	Path    string `json:"path"`
+	Size    int64  `json:"size"`
+	Version string `json:"version,omitempty"`
+}
 
 func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error) {
 	a.Append = a.Append || a.Mode == "append"
@@ -78,7 +87,8 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 	} else if !a.Append || !w.existed || w.wasRead && w.known == w.version {
 		t.seen.Note(caller, w.name, version)
 	}
-	res := tool.Text(t.problems.after(ctx, w.format(receipt, done, version), receipt))
+	res := tool.Text(t.problems.after(ctx, w.format(receipt, done, version), receipt)).
+		With(written{!done.Removed, w.name, done.Size, version})
 	if tool.Viewed(ctx) {
 		res = res.Showing(w.view(receipt, done))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
 // readDocument returns the text of a document as Markdown.
@@ -38,7 +39,8 @@ type documentArgs struct {
 	Offset   int    `json:"offset,omitempty" jsonschema:"bytes of the first page to skip, as given in a result" min:"0"`
 	Password string `json:"password,omitempty" jsonschema:"password of an encrypted document"`
 	Images   bool   `json:"images,omitempty" jsonschema:"also return the pictures of these pages" alias:"include_images,pictures"`
-	Prompt   string `json:"prompt,omitempty" jsonschema:"ignored, answer it from the text" alias:"question" hidden:"true"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"question for a model of the server, about these pages" alias:"question" hidden:"true"`
+	Model    string `json:"model,omitempty" jsonschema:"PROVIDER/MODEL that answers the prompt" hidden:"true"`
 	OCR      string `json:"ocr,omitempty" jsonschema:"when to recognise text in scanned pages" enum:"auto,off,on" default:"auto"`
 }
 
@@ -58,12 +60,31 @@ For source code and plain text use read_file.`,
 	}
 }
 
+func (t readDocument) Prepare(_ context.Context, a documentArgs) (tool.Plan, error) {
+	plan := tool.Plan{Run: func(ctx context.Context) (tool.Result, error) { return t.Do(ctx, a) }}
+	if a.Prompt != "" && t.Providers.Can(wire.Description) {
+		plan.Ask = t.Providers.Ask(wire.DescriptionRequest{To: wire.To{Model: a.Model}, Prompt: a.Prompt})
+	}
+	return plan, nil
+}
+
+// Do returns the pages, or the answer of a model that has read them.
 func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, error) {
 	res, err := t.read(ctx, a)
-	if err == nil && a.Prompt != "" {
-		res = res.Add(tool.Part{Text: "\n[No model has read this document for the prompt: answer it from the text above.]"})
+	switch {
+	case err != nil || a.Prompt == "":
+		return res, err
+	case !t.Providers.Can(wire.Description):
+		return res.Add(tool.Part{Text: "\n[no provider is set up that answers prompts: answer it from the text above]"}), nil
 	}
-	return res, err
+	var files []wire.File
+	for _, p := range res.Parts {
+		if strings.HasPrefix(p.MIME, "image/") {
+			files = append(files, wire.File{Name: "picture", MIME: p.MIME, Data: p.Data})
+		}
+	}
+	answer, err := studio{Options: t.Options}.ask(ctx, a.Model, a.Prompt+"\n\nThe document:\n"+res.Text(), files...)
+	return tool.Text(answer), err
 }
 
 func (t readDocument) read(ctx context.Context, a documentArgs) (tool.Result, error) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -17,6 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/providertest"
 )
 
 // memoryFiles are files in memory. Only Open is used.
@@ -200,5 +203,30 @@ func TestReadDocumentWithAPrompt(t *testing.T) {
 	res, err := tl.Do(t.Context(), documentArgs{Path: "b.docx", Prompt: "What is it about?"})
 	if err != nil || !strings.Contains(res.Text(), "answer it from the text above") {
 		t.Errorf("%s, %v", res.Text(), err)
+	}
+}
+
+// TestReadDocumentAsksAModel lets a provider answer from the text.
+func TestReadDocumentAsksAModel(t *testing.T) {
+	s := providertest.New(t)
+	s.On("POST /models/gemini-3.8-flash:generateContent", providertest.Reply{Body: `{"candidates":[{"content":{"parts":[{"text":"About tea."}]}}]}`})
+	client := providertest.Client(t, s)
+	providers, err := provider.New(provider.Options{
+		Endpoints: []provider.Endpoint{{Name: "gemini", Kind: "gemini", URL: s.URL, Key: "k"}},
+		AskAbove:  1e12, API: client, Web: client, Now: time.Now,
+		Wait: func(context.Context, time.Duration) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := readDocument{Options{Files: memoryFiles{files: map[string]string{"b.docx": "word"}}, Providers: providers,
+		Marks: tool.NewMarks()}, &asked{}}
+	res, err := tl.Do(t.Context(), documentArgs{Path: "b.docx", Prompt: "What is it about?"})
+	if err != nil || !tool.Quoted(res.Text()) || !strings.Contains(res.Text(), "About tea.") {
+		t.Fatalf("%s, %v", res.Text(), err)
+	}
+	if got := s.Got(); len(got) != 1 || !strings.Contains(string(got[0].Body), "What is it about?") ||
+		!strings.Contains(string(got[0].Body), "The document:") {
+		t.Errorf("%+v", got)
 	}
 }

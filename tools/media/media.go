@@ -111,7 +111,7 @@ const maxImages = 2
 func Tools(o Options) []tool.Tool {
 	s := newStudio(o)
 	return []tool.Tool{
-		tool.New(readDocument{o, o.Documents}),
+		tool.Prepared(readDocument{o, o.Documents}),
 		tool.Prepared(readImage{s}),
 		tool.Prepared(readAudio{s}),
 		tool.Prepared(readVideo{s}),

@@ -380,7 +380,7 @@ func (a *App) serverSettings(c Settings, compiled *policy.Policy) server.Setting
 		Limits: server.Limits{
 			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst), PerHour: l.CallsPerHour,
 			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal, Idle: maxIdle,
-			Timeout: callTimeout, Result: int(l.Result), ResultHard: maxResult,
+			Timeout: callTimeout, ToolTime: l.ToolTime, Result: int(l.Result), ResultHard: maxResult,
 			Args:       tool.DefaultLimits(),
 			RepeatWarn: l.RepeatWarn, RepeatStop: repeatStop,
 		},

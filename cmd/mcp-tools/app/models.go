@@ -116,12 +116,19 @@ func (a *App) programs() agents.Programs {
 
 // jsonModel returns the default model for tools that want JSON.
 func (a *App) jsonModel() automation.Model {
-	return func(ctx context.Context, system, prompt string) (string, error) {
+	return func(ctx context.Context, name, system, prompt string) (string, error) {
 		if !a.models.Usable(ctx) {
 			return "", automation.ErrNoModel
 		}
+		model := ""
+		if name != "" {
+			var err error
+			if model, err = a.models.Find(name); err != nil {
+				return "", err
+			}
+		}
 		reply, err := a.models.Complete(ctx, llm.Request{
-			System: system, Messages: []llm.Message{{Role: llm.User, Text: prompt}}, MaxTokens: maxJSON,
+			Model: model, System: system, Messages: []llm.Message{{Role: llm.User, Text: prompt}}, MaxTokens: maxJSON,
 		})
 		return reply.Message.Text, err
 	}
