@@ -54,13 +54,8 @@ func TestGoldenSchemas(t *testing.T) {
 	}
 }
 
-// Token budgets of the lists. Tools are paid for in every turn of every
+// budgets has the most tokens of a list. Tools are paid for in every turn of every
 // conversation.
-const (
-	averageTool = 165 // 150 before the estimate was corrected by a twentieth
-	minimalSize = 1
-)
-
 func budgets() map[string]int { return map[string]int{"coding": 7500, "full": 10500, "lean": 1000} }
 
 // TestGoldenProfiles holds, for every built-in profile, its tools and
@@ -81,11 +76,8 @@ func TestGoldenProfiles(t *testing.T) {
 		if most := budgets()[p.Name]; most > 0 && tokens > most {
 			t.Errorf("the list of %s costs about %d tokens, the most is %d", p.Name, tokens, most)
 		}
-		if p.Name == "minimal" && len(names) != minimalSize {
+		if p.Name == "minimal" && len(names) != 1 {
 			t.Errorf("minimal has %d tools: %v", len(names), names)
-		}
-		if p.Name == "full" && tokens > averageTool*len(names) {
-			t.Errorf("a tool costs about %d tokens, the most on average is %d", tokens/len(names), averageTool)
 		}
 	}
 	golden.Check(t, filepath.Join("..", "..", "testdata", "profiles.txt"), []byte(b.String()))
