@@ -376,6 +376,50 @@ func TestJobsOfDeadProcesses(t *testing.T) {
 	})
 }
 
+// TestJobAdrift has a job that the database has given to a process which did not get the answer, while it works on
+// another one.
+func TestJobAdrift(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		begun := make(chan string, 3)
+		q := &jobs.Queue{Store: s, Kind: "k", Slots: 2, Ended: report, Do: func(ctx context.Context, h *jobs.Held) (string, error) {
+			begun <- h.Payload
+			if h.Payload == "first" {
+				return until(ctx, h)
+			}
+			return "ok", nil
+		}}
+		run(t, q)
+		first, _ := enqueue(t, q, jobs.New{Payload: "first"})
+		<-begun
+		ids := map[int]string{}
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			for _, attempts := range []int{1, 2} {
+				id, _, err := q.Enqueue(tx, jobs.New{Attempts: attempts})
+				if err != nil {
+					return err
+				}
+				ids[attempts] = id
+				if _, err := tx.Exec(`UPDATE job SET state = 'running', attempt = 1, run_at = {{now}} + 15000,
+					holder = (SELECT holder FROM job WHERE id = $2) WHERE id = $1`, id, first); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if j := await(t, q, ids[1]); j.State != jobs.Failed || j.Reason != "the server that worked on it ended or lost its database" {
+			t.Errorf("%+v", j)
+		}
+		if j := await(t, q, ids[2]); j.State != jobs.Done || j.Attempt != 2 {
+			t.Errorf("%+v", j)
+		}
+		if j := get(t, q, first); j.State != jobs.Running || j.Attempt != 1 {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
 // TestClockOfTheDatabaseIsSetBack has jobs from a time that the clock of the database reaches in an hour only.
 func TestClockOfTheDatabaseIsSetBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -205,7 +205,7 @@ func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 	jumped := l.jumped(s.now)
 	for _, a := range list {
 		if s.expired[a.Kind] {
-			if err := a.Store.Update(ctx, a.expire); err != nil {
+			if err := a.Store.Update(ctx, func(t *store.Tx) error { return a.expire(t, s.adrift) }); err != nil {
 				return 0, err
 			}
 			s.next = time.Millisecond
@@ -242,7 +242,8 @@ func (q *Queue) keep() time.Duration { return max(cmp.Or(q.Keep, defaultKeep), t
 type sight struct {
 	now     time.Time                // of the clock of the database
 	due     map[string]time.Duration // how long until the next job of a kind is due, if a queue has a free slot
-	expired map[string]bool          // the kinds with jobs of dead processes
+	expired map[string]bool          // the kinds with jobs of dead processes, or that are adrift
+	adrift  []Job                    // that this process has begun, by their rows, but does not do
 	next    time.Duration            // until the loop looks again
 }
 
@@ -370,6 +371,9 @@ func (l *Loop) look(ctx context.Context, list []*active) (s sight, err error) {
 		switch {
 		case left <= 0 || left > tooFar(ofKind[j.Kind].lease):
 			s.expired[j.Kind] = true
+		case holder == l.holder && known[j.ID] != j.Attempt: // the answer of the database was lost that it was begun
+			s.expired[j.Kind] = true
+			s.adrift = append(s.adrift, j)
 		case holder != l.holder:
 			s.soon(left + time.Millisecond)
 		}
@@ -435,7 +439,9 @@ func (l *Loop) begin(ctx context.Context, a *active) (begun bool, err error) {
 func (l *Loop) do(ctx context.Context, a *active, h *Held) {
 	defer func() {
 		l.mu.Lock()
-		delete(a.held, h.ID)
+		if a.held[h.ID] == h { // it may have been begun again
+			delete(a.held, h.ID)
+		}
 		l.mu.Unlock()
 		h.stop(nil)
 		l.store.Poke(Topic) // a slot is free
@@ -533,8 +539,14 @@ func tooFar(lease time.Duration) time.Duration { return 2 * lease }
 
 // expire handles the jobs with an expired lease: the process that did them has died
 // or cannot reach the store. A lease that was made before the clock was set back ends a lease
-// from now: a holder that works renews it until then.
-func (a *active) expire(t *store.Tx) error {
+// from now: a holder that works renews it until then. The lease of a job that is adrift ends now.
+func (a *active) expire(t *store.Tx, adrift []Job) error {
+	for _, j := range adrift {
+		if _, err := t.Exec("UPDATE job SET run_at = {{now}} WHERE id = $1 AND attempt = $2 AND state = 'running'",
+			j.ID, j.Attempt); err != nil {
+			return err
+		}
+	}
 	if _, err := t.Exec(`UPDATE job SET run_at = {{now}} + $2
 		WHERE kind = $1 AND state = 'running' AND run_at > {{now}} + $3`, a.Kind, a.lease.Milliseconds(),
 		tooFar(a.lease).Milliseconds()); err != nil {
