@@ -145,6 +145,9 @@ func bound(f field, text string, none int64) int64 {
 	if text == "" {
 		return none
 	}
+	if f.typ.Kind() == reflect.Map {
+		f.typ = f.typ.Elem()
+	}
 	v := reflect.New(f.typ).Elem()
 	f.min, f.max = "", ""
 	if why := new(decoder).assign(text, v, f); why != "" {
