@@ -304,16 +304,7 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 		}
 	}
 	r.formatNext(&b, w, long)
-	return tool.Text(b.String()).With(contentOf{secrets.Show(starts[0], starts[len(w.Lines)]), r.file.Name, r.file.Size, r.version}), nil
-}
-
-// contentOf is the structured content of the result for one file. There is no schema: pictures, documents and notes
-// have none.
-type contentOf struct {
-	Content string `json:"content"` // of the lines that were read, or their base64
-	Path    string `json:"path"`
-	Size    int64  `json:"size"`
-	Version string `json:"version"`
+	return tool.Text(b.String()), nil
 }
 
 // findSecrets finds the secrets of the lines with the text around them. It returns where the lines begin in that text.
@@ -347,8 +338,7 @@ func (r *reader) formatRaw(w textfile.Window) (tool.Result, error) {
 			r.args.MaxBytes).Try("read it in parts with offset and limit")
 	}
 	secrets, starts := r.findSecrets(w)
-	shown := secrets.Show(starts[0], starts[len(w.Lines)])
-	return tool.Text(shown).With(contentOf{shown, r.file.Name, r.file.Size, r.version}), nil
+	return tool.Text(secrets.Show(starts[0], starts[len(w.Lines)])), nil
 }
 
 // withinTokens returns how many of the lines are within the limit of tokens, at least one.
@@ -553,12 +543,11 @@ func (r *reader) formatBytes() (tool.Result, error) {
 	end := from + int64(len(data))
 	header := fmt.Sprintf("[%s: bytes %d to %d of %d, version %s, base64]", r.file.Name, from, end, r.file.Size,
 		r.version)
-	encoded := base64.StdEncoding.EncodeToString(data)
-	body := encoded
+	body := base64.StdEncoding.EncodeToString(data)
 	if end < r.file.Size {
 		body += fmt.Sprintf("\n[continue with offset %d]", end)
 	}
-	return tool.Text(header + "\n" + body).With(contentOf{encoded, r.file.Name, r.file.Size, r.version}), nil
+	return tool.Text(header + "\n" + body), nil
 }
 
 // formatBinary returns an image, or a description of another binary file.

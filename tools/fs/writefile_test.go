@@ -242,23 +242,11 @@ func TestWriteFileInAppendMode(t *testing.T) {
 	}
 }
 
-// TestStructuredContent has what programs get of files.
+// TestStructuredContent has the result of write_file for programs.
 func TestStructuredContent(t *testing.T) {
 	d := newDesk(map[string]string{})
 	res, err := writeFile{d, &Seen{}, nil}.Do(inSession(t), writeFileArgs{Path: "a.txt", Content: "one\ntwo\n"})
 	if err != nil || res.Data != (written{true, "a.txt", 8, VersionOf([]byte("one\ntwo\n"))}) {
 		t.Errorf("%+v, %v", res.Data, err)
-	}
-	read := newReadFile(&filesInMemory{files: map[string]string{"a.txt": "one\ntwo\n"}}, &Seen{}, nil)
-	for args, want := range map[string]string{`{"path":"a.txt"}`: "one\ntwo\n", `{"path":"a.txt","limit":1}`: "one\n",
-		`{"path":"a.txt","encoding":"base64"}`: "b25lCnR3bwo="} {
-		bound, err := tool.New(read).Bind([]byte(args), tool.DefaultLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := bound.Run(t.Context())
-		if got, ok := res.Data.(contentOf); err != nil || !ok || got.Content != want || got.Path != "a.txt" || got.Size != 8 {
-			t.Errorf("%s: %+v, %v", args, res.Data, err)
-		}
 	}
 }
