@@ -24,7 +24,6 @@ type input struct {
 	*pack.Package
 	content []byte
 	names   []string // of the parts, as the file writes them
-	notes   []string
 }
 
 // open opens the only document of the source. It refuses a document with macros, with a password, or with parts that
