@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/write"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 func TestSlidesAreReadBack(t *testing.T) {
@@ -71,12 +72,9 @@ func TestPresentationsAreFilledIn(t *testing.T) {
 	}
 }
 
-// TestOfficeOpensWhatIsWritten converts documents with LibreOffice, if it is installed.
+// TestOfficeOpensWhatIsWritten converts documents with LibreOffice.
 func TestOfficeOpensWhatIsWritten(t *testing.T) {
-	office, err := exec.LookPath("soffice")
-	if err != nil {
-		t.Skip("LibreOffice is not installed")
-	}
+	office := needtest.Program(t, "soffice")
 	markdown := "---\ntitle: T\n---\n# Heading\n\ntext with `code` and [a link](https://example.com)\n\n- one\n  - two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<!-- note -->"
 	dir := t.TempDir()
 	var files []string
