@@ -76,6 +76,7 @@ type child struct {
 	in     io.WriteCloser
 	out    *bufio.Scanner
 	stored []string // words of documents that it has acknowledged
+	said   []string // every other line, such as the reason of a failure
 }
 
 func start(t *testing.T, name, dsn, dir string) *child {
@@ -109,9 +110,10 @@ func (c *child) read(kill int) {
 		line := c.out.Text()
 		if word, ok := strings.CutPrefix(line, "stored "); ok {
 			c.stored = append(c.stored, word)
-		}
-		if line == "done" {
+		} else if line == "done" {
 			return
+		} else {
+			c.said = append(c.said, line)
 		}
 		if kill > 0 && len(c.stored) == kill {
 			_ = c.cmd.Process.Kill()
@@ -164,7 +166,7 @@ func die(t *testing.T, dsn, dir string) {
 	var words []string
 	for i, c := range children {
 		if kills[i] == 0 && len(c.stored) != each {
-			t.Errorf("process %d has stored %d", i, len(c.stored))
+			t.Fatalf("process %d has stored %d:\n%s", i, len(c.stored), strings.Join(c.said, "\n"))
 		}
 		words = append(words, c.stored...)
 	}

@@ -48,7 +48,8 @@ func Open(t testing.TB, dsn string) *store.Store {
 // storeFile is the file of a SQLite store in its directory.
 const storeFile = "store.db"
 
-// plant writes the migrated store into a directory, unless there is a store.
+// plant puts the migrated store into a directory, unless there is a store. Processes do so at the same time: the file
+// appears whole, and never replaces that of another process.
 func plant(dir string) error {
 	path := filepath.Join(dir, storeFile)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +59,17 @@ func plant(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, data, 0o600)
+	made, err := os.CreateTemp(dir, storeFile+".*")
+	if err != nil {
+		return err
+	}
+	_, err = made.Write(data)
+	if err = errors.Join(err, made.Close()); err == nil {
+		if err = os.Link(made.Name(), path); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	return errors.Join(err, os.Remove(made.Name()))
 }
 
 // migratedFile returns the bytes of an empty SQLite store with all migrations.
