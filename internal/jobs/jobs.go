@@ -74,6 +74,9 @@ type Queue struct {
 	// Ahead is called for a queued job that was added to be due later, before the clock of the database was set
 	// back to an earlier time. It may replace the job. Nil leaves its time as it is.
 	Ahead func(t *store.Tx, j Job) error
+	// Able reports whether this process can do jobs at present. While it cannot, it begins none and leaves them to
+	// other processes. It is called before each job is begun. Nil: it always can.
+	Able func() bool
 	// Always means that no pause covers the jobs.
 	Always bool
 	// Every gives the queue one job, which Run adds. It never ends: some process does it again after as long, whatever

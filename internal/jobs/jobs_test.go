@@ -420,6 +420,39 @@ func TestJobAdrift(t *testing.T) {
 	})
 }
 
+// TestAble has a process that cannot do jobs for a while.
+func TestAble(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var able atomic.Bool
+		refused := make(chan bool, 1)
+		q := &jobs.Queue{Store: s, Kind: "k", Do: func(context.Context, *jobs.Held) (string, error) { return "here", nil },
+			Able: func() bool {
+				select {
+				case refused <- true:
+				default:
+				}
+				return able.Load()
+			}}
+		other := &jobs.Queue{Store: s, Kind: "k", Do: func(context.Context, *jobs.Held) (string, error) { return "elsewhere", nil }}
+		run(t, q)
+		id, _ := enqueue(t, q, jobs.New{})
+		<-refused
+		if j := get(t, q, id); j.State != jobs.Queued || j.Attempt != 0 {
+			t.Errorf("%+v", j)
+		}
+		end := run(t, other)
+		if j := await(t, q, id); j.Result != "elsewhere" {
+			t.Errorf("%+v", j)
+		}
+		end()
+		id, _ = enqueue(t, q, jobs.New{})
+		able.Store(true)
+		if j := await(t, q, id); j.Result != "here" {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
 // TestClockOfTheDatabaseIsSetBack has jobs from a time that the clock of the database reaches in an hour only.
 func TestClockOfTheDatabaseIsSetBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -212,6 +212,8 @@ func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 		}
 		if left, some := s.due[a.Kind]; some && left > 0 {
 			s.soon(left)
+		} else if some && a.Able != nil && !a.Able() {
+			s.soon(pause)
 		} else if some {
 			begun, err := l.begin(ctx, a)
 			if err != nil {

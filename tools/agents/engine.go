@@ -23,8 +23,10 @@ import (
 
 // Options are the needs of an Engine.
 type Options struct {
-	Store  *store.Store
-	Jobs   *jobs.Loop // nil: one of its own
+	Store *store.Store
+	Jobs  *jobs.Loop // nil: one of its own
+	// Able reports whether calls can be made at present; subagents that are due are left to other processes until then.
+	Able   func() bool
 	Inbox  *inbox.Inbox
 	Models []string // that a subagent can have, as PROVIDER/NAME; none: subagents with a model cannot be started
 	// Complete continues a conversation for the caller in ctx, as [llm.Models.Complete] does.
@@ -146,7 +148,8 @@ func New(o Options) *Engine {
 		e.Log = slog.New(slog.DiscardHandler)
 	}
 	e.queue = &jobs.Queue{
-		Store: o.Store, Loop: o.Jobs, Kind: jobKind, Do: e.do, Ended: e.ended, Slots: slots, Keep: keep, Log: e.Log,
+		Store: o.Store, Loop: o.Jobs, Kind: jobKind, Do: e.do, Ended: e.ended, Able: o.Able, Slots: slots, Keep: keep,
+		Log: e.Log,
 	}
 	return e
 }

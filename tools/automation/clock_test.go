@@ -104,9 +104,14 @@ func TestClockSetBack(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	for _, how := range []string{"after", "at"} { // a duration, not a time of the calendar
+		if got := r.cron(r.ctx, t, `{"action":"add","name":"`+how+`","`+how+`":"30s","message":"rest"}`); !strings.Contains(got, "is scheduled") {
+			t.Fatal(got)
+		}
+	}
 	clock.Set(t, begin.Add(-time.Hour))
 	r.Start()
-	for _, name := range []string{"interval", "new", "cron"} {
+	for _, name := range []string{"interval", "new", "cron", "after", "at"} {
 		for changed := r.Store.Wait(jobs.Topic); ; changed = r.Store.Wait(jobs.Topic) {
 			if j := r.job(t, name); j.Next.Before(begin.Add(-time.Hour + 2*time.Minute)) {
 				break

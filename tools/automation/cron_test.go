@@ -460,3 +460,41 @@ func TestHistoryHasWhatAgentsUsed(t *testing.T) {
 		}
 	})
 }
+
+// TestRunThatBeginsWhileItsLeaseEnds has a run whose process noted that it begins, when another one found that its lease
+// had ended: its history must have an end.
+func TestRunThatBeginsWhileItsLeaseEnds(t *testing.T) {
+	s := storetest.Open(t, storetest.Database(t))
+	r := newRig(t, s)
+	put := r.put(t, "late", time.Second, func(*savedJob) {})
+	if err := s.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE job SET state = 'running', attempt = 1, run_at = 1, holder = 'dead' WHERE id = $1", put.Queued)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { // as begin does
+		j, err := readJob(tx, put.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("INSERT INTO cron_run (id, cron, due, began, state) VALUES ($1, $2, 0, {{now}}, $3)",
+			j.Queued, j.ID, runRunning); err != nil {
+			return err
+		}
+		r.Start()
+		for waits := 0; waits == 0; { // until the other transaction waits for the job
+			if err := s.Row(t.Context(), `SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock'`, nil, &waits); err != nil {
+				return err
+			}
+		}
+		j.Queued = ""
+		return j.write(tx)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.history(t, "late", 1)[0]; got.State != runFailed || !strings.Contains(got.Output, "ended or lost its database") {
+		t.Errorf("%+v", got)
+	}
+}

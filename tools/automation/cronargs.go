@@ -150,13 +150,14 @@ func (a cronArgs) applySchedule(j *savedJob, now time.Time) error {
 		return invalid(err)
 	}
 	if times == "" && a.EveryMS == 0 { // another zone
-		s.Cron, s.Every, s.Anchor, s.At = j.Schedule.Cron, j.Schedule.Every, j.Schedule.Anchor, j.Schedule.At
+		s.Cron, s.Every, s.Anchor = j.Schedule.Cron, j.Schedule.Every, j.Schedule.Anchor
+		s.At, s.Since = j.Schedule.At, j.Schedule.Since
 	}
 	if a.At != "" {
 		var ok bool
 		if s.At, ok = clock.Parse(a.At, zone); !ok {
 			s.At, err = clock.Add(now, a.At)
-			ok = err == nil
+			s.Since, ok = now, err == nil
 		}
 		if !ok {
 			return tool.Errorf(tool.Invalid, "cannot read %q as a time", text.Clip(a.At, 50)).
@@ -170,6 +171,7 @@ func (a cronArgs) applySchedule(j *savedJob, now time.Time) error {
 		if s.At, err = clock.Add(now, a.After); err != nil {
 			return invalid(err)
 		}
+		s.Since = now
 	}
 	if a.EveryMS > 0 {
 		a.Every = fmt.Sprintf("%ds", (a.EveryMS+999)/1000)

@@ -32,6 +32,8 @@ type ScheduledCall struct {
 type SchedulerOptions struct {
 	Store *store.Store
 	Jobs  *jobs.Loop // nil: one of its own
+	// Able reports whether calls can be made at present; runs that are due are left to other processes until then.
+	Able func() bool
 	// Call makes a call through the pipeline of the server.
 	Call func(ctx context.Context, c ScheduledCall) tool.Result
 	// Revoked returns why the token of a grant is no longer valid, or "".
@@ -85,7 +87,8 @@ const (
 func NewScheduler(o SchedulerOptions) *Scheduler {
 	s := &Scheduler{SchedulerOptions: o}
 	s.queue = &jobs.Queue{
-		Store: o.Store, Loop: o.Jobs, Kind: "cron", Do: s.do, Ended: s.ended, Ahead: s.ahead, Slots: maxDue, Log: o.Log,
+		Store: o.Store, Loop: o.Jobs, Kind: "cron", Do: s.do, Ended: s.ended, Ahead: s.ahead, Able: o.Able, Slots: maxDue,
+		Log: o.Log,
 	}
 	s.slots = slots.New(slots.Limits{Total: runSlots, Running: runSlots, Queued: maxDue})
 	return s
@@ -469,7 +472,8 @@ func (s *Scheduler) try(ctx context.Context, j savedJob) *outcome {
 	return &end
 }
 
-// ended writes the end of a run, in the transaction that ends its row of the queue.
+// ended writes the end of a run, in the transaction that ends its row of the queue. It locks the job first: otherwise a
+// run that begins at the same time would not be found, and would never end.
 func (s *Scheduler) ended(t *store.Tx, q jobs.Job) error {
 	var d due
 	if err := json.Unmarshal([]byte(q.Payload), &d); err != nil {
@@ -481,20 +485,20 @@ func (s *Scheduler) ended(t *store.Tx, q jobs.Job) error {
 			return err
 		}
 	}
-	n, err := t.Exec(`UPDATE cron_run SET ended = {{now}}, state = $2, output = $3, tokens = $4, cost = $5
-		WHERE id = $1 AND ended = 0`, q.ID, end.State, end.Output, end.Tokens, end.Cost)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return s.neverBegan(t, q, d)
-	}
 	j, err := readJob(t, d.Cron)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	n, err := t.Exec(`UPDATE cron_run SET ended = {{now}}, state = $2, output = $3, tokens = $4, cost = $5
+		WHERE id = $1 AND ended = 0`, q.ID, end.State, end.Output, end.Tokens, end.Cost)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return s.neverBegan(t, q, j, d)
 	}
 	if _, err := t.Exec(`DELETE FROM cron_run WHERE cron = $1 AND ended > 0 AND id NOT IN
 		(SELECT id FROM cron_run WHERE cron = $1 ORDER BY began DESC LIMIT $2)`, j.ID, keptRuns); err != nil {
@@ -507,15 +511,11 @@ func (s *Scheduler) ended(t *store.Tx, q jobs.Job) error {
 }
 
 // neverBegan puts a run into the queue again whose process died before it began.
-func (s *Scheduler) neverBegan(t *store.Tx, q jobs.Job, d due) error {
-	j, err := readJob(t, d.Cron)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (q.State != jobs.Failed || j.Queued != q.ID) {
+func (s *Scheduler) neverBegan(t *store.Tx, q jobs.Job, j savedJob, d due) (err error) {
+	if q.State != jobs.Failed || j.Queued != q.ID {
 		return nil
 	}
-	if err == nil {
-		j.Queued, err = s.enqueue(t, &j, d, d.At)
-	}
-	if err != nil {
+	if j.Queued, err = s.enqueue(t, &j, d, d.At); err != nil {
 		return err
 	}
 	return j.write(t)
@@ -542,6 +542,9 @@ func (s *Scheduler) ahead(t *store.Tx, q jobs.Job) error {
 	now := store.FromMillis(ms)
 	if a := &j.Schedule.Anchor; a.After(now) && !a.After(q.Created) { // the time when the job was made
 		*a = a.Add(-(a.Sub(now)/j.Schedule.Every + 1) * j.Schedule.Every)
+	}
+	if since := &j.Schedule.Since; since.After(now) {
+		j.Schedule.At, *since = j.Schedule.At.Add(now.Sub(*since)), now
 	}
 	if err := s.plan(t, &j, now); err != nil {
 		return err

@@ -27,7 +27,7 @@ func (a *App) openAgents(context.Context) error {
 		return err
 	}
 	o := agents.Options{
-		Store: a.store, Jobs: a.jobs, Inbox: a.inbox, Models: a.models.Names(), Complete: a.models.Complete, Limits: limits,
+		Store: a.store, Jobs: a.jobs, Able: a.records, Inbox: a.inbox, Models: a.models.Names(), Complete: a.models.Complete, Limits: limits,
 		Call: func(ctx context.Context, c agents.Call) tool.Result {
 			return a.Server.CallFor(ctx, server.Request{
 				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent, Trace: c.Trace,
@@ -57,7 +57,7 @@ func (a *App) openAgents(context.Context) error {
 // openScheduler makes the jobs with schedules. They run while the server does.
 func (a *App) openScheduler(context.Context) error {
 	a.scheduler = automation.NewScheduler(automation.SchedulerOptions{
-		Store: a.store, Jobs: a.jobs, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
+		Store: a.store, Jobs: a.jobs, Able: a.records, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
 		Call: func(ctx context.Context, c automation.ScheduledCall) tool.Result {
 			return a.Server.CallFor(ctx, server.Request{
 				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent, Scheduled: true,
@@ -66,6 +66,9 @@ func (a *App) openScheduler(context.Context) error {
 	})
 	return nil
 }
+
+// records reports whether calls can be recorded now. On a full disk a job would fail, which another server can do.
+func (a *App) records() bool { return a.audit.Ready() == nil }
 
 // startJobs runs the jobs that are due, and goes on with subagents and orders that other
 // processes have left, from when there is a store.

@@ -17,6 +17,7 @@ type Schedule struct {
 	At     time.Time     `json:"at,omitzero"`      // once
 	Every  time.Duration `json:"every,omitempty"`  // in intervals since Anchor
 	Anchor time.Time     `json:"anchor,omitzero"`  // of Every
+	Since  time.Time     `json:"since,omitzero"`   // the time that At was counted from, or zero for a time of the calendar
 	Cron   string        `json:"cron,omitempty"`   // an expression with five fields, or a word such as @daily
 	Zone   string        `json:"zone"`             // the IANA time zone of Cron and of times in the output
 	Spread time.Duration `json:"spread,omitempty"` // added to each time of Cron
