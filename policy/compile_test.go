@@ -56,7 +56,7 @@ func TestErrorsStopTheStart(t *testing.T) {
 		{"built-in profile", Rules{Profiles: map[string]ProfileRules{"full": {Allow: List{"*"}}}},
 			`profiles.full: profile "full" is built in; give yours another name and let it extend this one`},
 		{"profile of nothing", own(ProfileRules{Deny: List{"exec"}}),
-			`profiles.own: a profile says what it extends or what it allows; to start from every tool write extends: full`},
+			`profiles.own: a profile needs extends or allow; to start from every tool write extends: full`},
 		{"profile's name", Rules{Profiles: map[string]ProfileRules{"a/b": {Extends: "full"}}},
 			`profiles.a/b: the name of a profile is part of a URL: lower-case letters, digits, - and _, at most 32`},
 		{"profile's parent", own(ProfileRules{Extends: "owm"}),

@@ -94,7 +94,7 @@ func (k *compiler) readProfile(name, path string, rules ProfileRules, parent *pr
 	}
 	if rules.Extends == "" && rules.Allow == nil {
 		k.report(path,
-			"a profile says what it extends or what it allows; to start from every tool write extends: full", "")
+			"a profile needs extends or allow; to start from every tool write extends: full", "")
 	}
 	k.checkAutonomy(path+".autonomy", rules.Autonomy)
 	p := &profile{

@@ -231,7 +231,7 @@ func (c *call) resumeApproval(ctx context.Context, p proposal, q approvals.Call,
 	if sealed.Basis != a.basis || uint8(p.plan.Risk) > sealed.Risk {
 		c.withdraw(ctx, sealed)
 		a.how = "changed"
-		return a, tool.Errorf(tool.Conflict, "what a person was asked about this call of %s has changed since", q.Tool).
+		return a, tool.Errorf(tool.Conflict, "this call of %s has changed since a person was asked about it", q.Tool).
 			Try("call it again, so that a person can look at it as it is now")
 	}
 	if sealed.Approved {

@@ -104,7 +104,7 @@ func (s *Server) RunRemote(ctx context.Context, r RemoteCall, report tool.Report
 		changed = changed || facts.Basis() != r.Basis
 	}
 	if changed {
-		return tool.Result{}, tool.Errorf(tool.Conflict, "what the call would do has changed meanwhile").Try("make it again")
+		return tool.Result{}, tool.Errorf(tool.Conflict, "the effects of the call have changed meanwhile").Try("make it again")
 	}
 	if res, err = c.run(ctx, t, plan); err != nil {
 		return tool.Result{}, err

@@ -56,11 +56,11 @@ func substitutes(name string) []substitute {
 	case "vector_delete":
 		return []substitute{{"memory_forget", "use memory_forget"}}
 	case "kg_visualize":
-		return []substitute{{"knowledge_graph_search", "use knowledge_graph_search, and draw what it returns"}}
+		return []substitute{{"knowledge_graph_search", "use knowledge_graph_search, and draw the results"}}
 	case "snapshot_create", "snapshot_list", "checkpoint":
 		return []substitute{{"history", "nothing is needed before a change: history lists former versions of files"}}
 	case "snapshot_restore", "rollback":
-		return []substitute{{"undo", "use undo; history lists what can be undone"}}
+		return []substitute{{"undo", "use undo; history lists changes that can be undone"}}
 	case "compose":
 		return []substitute{{"script", "use script to call several tools in one call"}}
 	case "todo_create", "todo_add", "todo_delete", "todo_write", "todowrite":

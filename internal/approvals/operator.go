@@ -281,7 +281,7 @@ func (o *operator) edit(ctx context.Context, args editArgs) (tool.Result, error)
 
 type denyArgs struct {
 	ID     string `json:"id" jsonschema:"the call, as in list"`
-	Reason string `json:"reason,omitempty" jsonschema:"reason, or what to do instead, for the agent"`
+	Reason string `json:"reason,omitempty" jsonschema:"reason, or advice, for the agent"`
 }
 
 func (o *operator) deny(ctx context.Context, args denyArgs) (tool.Result, error) {

@@ -39,7 +39,7 @@ copied to the store first.`,
 				Name: "tail", Title: "Show the last calls", Risk: tool.Reads, Where: room.Operator, Streams: true,
 				Letters: map[string]string{"lines": "n", "follow": "f"},
 				Doc: `tail prints the last calls of all processes, the latest last: the time, the outcome,
-the tool, the caller, the transport, the duration, and what the call was about, such as
+the tool, the caller, the transport, the duration, and the subject of the call, such as
 its command, path or address; of a call that was asked about its id, which --call takes. A call that changes something has
 two records: its intent before it ran, which is shown while there is no outcome, and its
 outcome. With --output json each record is an object on one line.`,

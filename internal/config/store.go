@@ -169,7 +169,7 @@ func place(setting, text string, from Sources) (string, error) {
 	}
 	if place = strings.TrimSpace(place); !postgresURL(place) && !filepath.IsAbs(place) {
 		return "", errors.New(
-			setting + ": what the secret holds is neither a postgres:// URL nor the whole path of a directory",
+			setting + ": the secret is neither a postgres:// URL nor the whole path of a directory",
 		)
 	}
 	return place, nil

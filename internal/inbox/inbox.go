@@ -256,7 +256,7 @@ func (b *Inbox) Line(ctx context.Context, c tool.Caller, call string) string {
 	events, err := b.Take(ctx, c, call, nil)
 	if err != nil {
 		if ctx.Err() == nil {
-			b.log.Warn("what has happened could not be read, so a client gets it later", "err", err)
+			b.log.Warn("events could not be read, so a client gets them later", "err", err)
 		}
 		return ""
 	}

@@ -35,7 +35,7 @@ func (m *Models) Hold(ctx context.Context, model string, price Money, known bool
 	return func(used Money) {
 		if m.ledger != nil && used != price {
 			if failed := m.ledger.settle(ctx, held, Amount{Money: used}); failed != nil {
-				m.o.Log.Warn("what a model used is counted as the most that it could use", "model", model, "err",
+				m.o.Log.Warn("the use of a model is counted as its maximum", "model", model, "err",
 					failed)
 			}
 		}

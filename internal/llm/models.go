@@ -172,7 +172,7 @@ func (m *Models) Complete(ctx context.Context, r Request) (Reply, error) {
 	reply.Cost = m.prices[full].Of(reply.Usage)
 	if m.ledger != nil {
 		if failed := m.ledger.settle(ctx, held, Amount{int64(reply.Usage.Total()), reply.Cost}); failed != nil {
-			m.o.Log.Warn("what a model used is counted as the most that it could use", "model", full, "err", failed)
+			m.o.Log.Warn("the use of a model is counted as its maximum", "model", full, "err", failed)
 		}
 	}
 	if m.o.Record != nil {

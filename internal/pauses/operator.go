@@ -18,20 +18,20 @@ func Room() *room.Room {
 		Open: func(h *room.Host) error { o.store = h.Store; return nil },
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
-				Name: "pause", Title: "Stop all calls, or those of an agent or a session", Top: true, Risk: tool.Writes,
+				Name: "pause", Title: "Stop all calls, or the calls of an agent or a session", Top: true, Risk: tool.Writes,
 				Where: room.Operator,
 				Doc: `pause is the emergency stop. On all servers with the same store it ends running
 calls, commands in the background and subagents, and refuses new calls, also after
 a restart. A server notices the pause within a second; a call that comes before it
 does may still run. mcp-tools resume ends the pause.
 
-What a stopped call has changed until then stays changed.`,
+Changes of a stopped call stay.`,
 				Example: `  mcp-tools pause --reason 'the deployment is broken'
   mcp-tools pause --agent builder
   mcp-tools pause --session stdio-4711-a1b2c3`,
 			}, o.pause),
 			room.Do(room.Verb{
-				Name: "resume", Title: "End all pauses, or that of an agent or a session", Top: true, Risk: tool.Writes,
+				Name: "resume", Title: "End all pauses, or the pause of an agent or a session", Top: true, Risk: tool.Writes,
 				Where: room.Operator,
 				Doc: `resume ends pauses. Without flags it ends all of them, with flags only the pause
 that was made with the same flags.`,

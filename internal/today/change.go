@@ -207,7 +207,7 @@ func (d *Diffs) Picture(ctx context.Context, c Change) ([]byte, string) {
 // changeVerb returns the verb that shows a change.
 func (o *operator) changeVerb() room.Verb {
 	return room.Do(room.Verb{
-		Name: "change", Title: "Show how a change of files differs from what was before", Args: []string{"change"},
+		Name: "change", Title: "Show the differences of a change of files", Args: []string{"change"},
 		Risk: tool.Reads, Where: room.Operator,
 		Doc: `change shows the files of a change, with the lines that it added and removed, without
 secrets. The change is named by its id in mcp-tools today, or by the id of the call in

@@ -36,18 +36,18 @@ type Setup struct {
 func Room(s Setup) *room.Room {
 	o := &operator{Setup: s}
 	return &room.Room{
-		Name: "activity", Title: "Show what agents changed",
-		Doc:  "activity shows what agents changed. mcp-tools today tells what they did.",
+		Name: "activity", Title: "Show the changes of agents",
+		Doc:  "activity shows the changes of agents. mcp-tools today describes their work.",
 		Open: o.open,
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
-				Name: "today", Title: "Show in plain words what agents did today, or on another day", Top: true,
+				Name: "today", Title: "Show the work of agents today, or on another day, in plain words", Top: true,
 				Risk: tool.Reads, Where: room.Operator,
-				Doc: `today prints what agents did on a day, by agent and session: what they read and
+				Doc: `today prints the work of agents on a day, by agent and session: files that they read and
 searched, the files that they changed with the lines added and removed, commands and
 how they ended, the pages and hosts that they asked for, messages, questions, and
-what was refused or denied. Calls that belong together are one line: "read 14 files".
-At the top is what runs now.
+refused and denied calls. Calls that belong together are one line: "read 14 files".
+Running calls are at the top.
 
 Days begin at midnight of this machine. What happened is in the audit log of all
 processes with this store, and so are changes of files with PostgreSQL; with SQLite
@@ -405,7 +405,7 @@ type stopArgs struct {
 }
 
 func (o *operator) stop(ctx context.Context, a stopArgs) (tool.Result, error) {
-	none := tool.Errorf(tool.NotFound, "no job %q runs", a.Job).Try("mcp-tools today shows what runs, with ids")
+	none := tool.Errorf(tool.NotFound, "no job %q runs", a.Job).Try("mcp-tools today shows running work, with ids")
 	if o.store.Missing() {
 		return tool.Result{}, none
 	}

@@ -43,7 +43,7 @@ func Room(setup Setup) *room.Room {
 	o := &operator{setup: setup}
 	return &room.Room{
 		Name: "token", Title: "Create, list and revoke tokens for HTTP clients",
-		Doc: `token manages who may connect over HTTP. Servers with the same store apply changes
+		Doc: `token manages the tokens of clients over HTTP. Servers with the same store apply changes
 at once. Only hashes are stored: a token is shown once, when it is created.`,
 		Open: func(h *room.Host) error { o.Table = New(Options{DB: h.Store}); return nil },
 		Verbs: []room.Verb{
@@ -83,11 +83,11 @@ in the list. A name can be used if only one token has it.`,
 
 type createArgs struct {
 	Name       string   `json:"name,omitempty" jsonschema:"name in lists and logs"`
-	Profile    []string `json:"profile,omitempty" jsonschema:"profile that the token may use; can be repeated, * for all (default: that of the settings)"`
+	Profile    []string `json:"profile,omitempty" jsonschema:"profile that the token may use; can be repeated, * for all (default: the profile of the settings)"`
 	Approve    bool     `json:"approve,omitempty" jsonschema:"the token approves calls, and cannot make calls; --agent and --user limit the calls"`
 	Agent      string   `json:"agent,omitempty" jsonschema:"agent that makes the calls"`
 	User       string   `json:"user,omitempty" jsonschema:"user on whose behalf the calls are made"`
-	Workspace  string   `json:"workspace,omitempty" jsonschema:"working directory (default: that of the server)"`
+	Workspace  string   `json:"workspace,omitempty" jsonschema:"working directory (default: the server's)"`
 	Provider   string   `json:"provider,omitempty" jsonschema:"provider of the model that makes the calls"`
 	Chat       string   `json:"chat,omitempty" jsonschema:"chat that the calls come from; without it each request may name one"`
 	PeerKind   string   `json:"peer_kind,omitempty" jsonschema:"kind of the chat: direct or group"`

@@ -88,7 +88,7 @@ func (o *operator) remove(ctx context.Context, a removeArgs) (tool.Result, error
 }
 
 type rotateArgs struct {
-	From KeyStore `json:"from,omitempty" jsonschema:"location of the old key: file, env, keyring or command (default: that of the settings)" enum:"file,env,keyring,command"`
+	From KeyStore `json:"from,omitempty" jsonschema:"location of the old key: file, env, keyring or command (default: from the settings)" enum:"file,env,keyring,command"`
 }
 
 func (o *operator) rotate(ctx context.Context, a rotateArgs) (tool.Result, error) {

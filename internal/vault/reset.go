@@ -115,7 +115,7 @@ func (o *operator) resetVerb() room.Verb {
 	return room.Prepare(room.Verb{
 		Name: "reset", Title: "Remove all secrets of a vault whose key is lost", Risk: tool.Destroys,
 		Doc: `reset is for a vault whose key is lost: nothing that is encrypted with it can ever be
-read. It lists what is lost, asks, and removes that. The next mcp-tools secrets set
+read. It lists the lost data, asks, and removes them. The next mcp-tools secrets set
 makes a new key. Restart the servers afterwards.
 
 If another machine or a backup has the key, copy the key instead. reset refuses while

@@ -31,7 +31,7 @@ type View struct {
 func Room(view func() (View, error)) *room.Room {
 	o := operator{view}
 	return &room.Room{
-		Name: "policy", Title: "Find out who may use which tool, and why",
+		Name: "policy", Title: "Explain the decisions of the policy about tools",
 		Doc: "policy answers questions about the policy section of the settings.",
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
@@ -70,7 +70,7 @@ type explainArgs struct {
 	Tool   string `json:"tool" jsonschema:"name of the tool"`
 	Chat   string `json:"chat,omitempty" jsonschema:"ID of the caller's chat"`
 	Group  bool   `json:"group,omitempty" jsonschema:"the chat is a group"`
-	Sender string `json:"sender,omitempty" jsonschema:"who writes in the chat (default: the user)"`
+	Sender string `json:"sender,omitempty" jsonschema:"sender in the chat (default: the user)"`
 	Depth  int    `json:"depth,omitempty" jsonschema:"0 for an agent, 1 or more for its subagents"`
 	Leaf   bool   `json:"leaf,omitempty" jsonschema:"the caller is a subagent that may not start others"`
 }

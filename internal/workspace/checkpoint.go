@@ -277,15 +277,15 @@ func (t *tracker) updateLocked(ctx context.Context, by *runningCommand) {
 	case ctx.Err() != nil:
 		t.reset() // the next command copies the missing files
 	case errors.Is(err, errTooMany) && t.guarded != nil:
-		t.w.o.Log.Info("there are too many files to record what commands change; protected names are still compared",
+		t.w.o.Log.Info("there are too many files to record changes of commands; protected names are still compared",
 			"files", maxTracked)
 		t.guardAlone(ctx)
 	case errors.Is(err, errTooMany):
-		t.w.o.Log.Info("the workspace is too large to record what commands change", "files", maxTracked)
+		t.w.o.Log.Info("the workspace is too large to record changes of commands", "files", maxTracked)
 		t.reset()
 		t.disabled = true
 	default:
-		t.w.o.Log.Warn("what a command changed could not be recorded", "err", err)
+		t.w.o.Log.Warn("changes of a command could not be recorded", "err", err)
 		t.reset()
 	}
 }

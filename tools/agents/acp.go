@@ -72,7 +72,7 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 		work.Tools = append(work.Tools, one.Spec.Name)
 	}
 	if r.Attempt() > 1 {
-		work.Task = "[A former attempt at this task was interrupted. Find out first what is done already.]\n\n" +
+		work.Task = "[A former attempt at this task was interrupted. Find out first how far it came.]\n\n" +
 			work.Task
 	}
 	if r.task.Schema != nil {

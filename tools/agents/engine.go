@@ -230,7 +230,7 @@ func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 	s.Task = strings.TrimSpace(s.Task)
 	switch limit := e.Limits.Depth; {
 	case s.Task == "":
-		return t, tool.Errorf(tool.Invalid, "task parameter is required").Try("say what the subagent is to do")
+		return t, tool.Errorf(tool.Invalid, "task parameter is required").Try("give the task of the subagent")
 	case len(s.Task) > maxTask:
 		return t, tool.Errorf(tool.TooLarge, "the task has %d bytes, the maximum is %d", len(s.Task), maxTask).
 			Try("name files for the subagent to read instead")

@@ -81,7 +81,7 @@ func report(k kept) string {
 		fmt.Fprintf(&b, " Reason: %s.", strings.TrimSuffix(k.Reason, "."))
 	}
 	if k.Result != "" && k.State != jobs.Done {
-		b.WriteString(" What it had by then:")
+		b.WriteString(" Output so far:")
 	}
 	if k.Result != "" {
 		b.WriteString("\n\n" + k.Result)

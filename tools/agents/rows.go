@@ -283,7 +283,7 @@ func (e *Engine) find(tx *store.Tx, c tool.Caller, id string) (k kept, err error
 	}
 	if err == nil || errors.Is(err, store.ErrNotFound) {
 		err = tool.Errorf(tool.NotFound, "Task '%s' not found or not running.", text.Clip(id, 50)).
-			Try("list shows the ids; what ended more than an hour ago is deleted")
+			Try("list shows the ids; subagents that ended more than an hour ago are deleted")
 	}
 	return kept{}, err
 }

@@ -526,5 +526,5 @@ func (x cronTool) status(ctx context.Context, owner tool.Owner) (tool.Result, er
 	}
 	return tool.Text(said +
 		" Jobs run while a server on this data runs; mcp-tools serve --jobs-only does nothing else. " +
-		"What is due while none runs is made up for as the option missed says."), nil
+		"Runs that are due while none runs are made up for as the option missed says."), nil
 }

@@ -23,7 +23,7 @@ type planCreate struct {
 }
 
 type planCreateArgs struct {
-	Task     string   `json:"task,omitempty" jsonschema:"what the plan is for; done alone is about the latest"`
+	Task     string   `json:"task,omitempty" jsonschema:"purpose of the plan; done alone is about the latest"`
 	Steps    []string `json:"steps,omitempty" jsonschema:"the steps, in order" maxitems:"50"`
 	Done     *int     `json:"done,omitempty" jsonschema:"number of steps done" min:"0" max:"50"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"maximum number of steps" default:"6" min:"1" max:"50" hidden:"true"`
@@ -91,7 +91,7 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 	latest := strings.TrimSpace(a.Task) == "" && a.Done != nil && len(a.Steps) == 0
 	switch {
 	case strings.TrimSpace(a.Task) == "" && !latest:
-		return tool.Result{}, tool.Errorf(tool.Invalid, "missing required param: task").Try("say what the plan is for")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "missing required param: task").Try("give the purpose of the plan")
 	case len(a.Task) > maxTodo || !utf8.ValidString(a.Task):
 		return tool.Result{}, tool.Errorf(tool.Invalid, "the task is text of at most %d bytes", maxTodo).
 			Try("shorten it")

@@ -66,7 +66,7 @@ type todoUpdateArgs struct {
 func (todoUpdate) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "todo_update", Group: group, Title: "Update TODO", Risk: tool.Writes,
-		Doc:      "Adds to " + todoFile + ", or moves what is done to TODO.DONE.md.",
+		Doc:      "Adds to " + todoFile + ", or moves done entries to TODO.DONE.md.",
 		Keywords: "task list reminder",
 	}
 }
@@ -214,7 +214,7 @@ func (a todoUpdateArgs) check() error {
 		return tool.Errorf(tool.Invalid, "an entry is text of at most %d bytes", maxTodo).Try("shorten it")
 	case a.Action != "complete" && len(a.People) == 0:
 		return tool.Errorf(tool.Invalid, "people is required for add action").
-			Try("name who is concerned; $SPEAKER is the user, $AGENT is you")
+			Try("name the person concerned; $SPEAKER is the user, $AGENT is you")
 	}
 	if number, ok := strings.CutPrefix(a.ChatID, "tg:"); a.ChatID != "" {
 		if n, err := strconv.ParseInt(number, 10, 64); !ok || err != nil || n == 0 {

@@ -253,7 +253,7 @@ type requestAccess struct{ b *Bridge }
 
 type requestAccessArgs struct {
 	Server string   `json:"server" jsonschema:"name of a server"`
-	Reason string   `json:"reason" jsonschema:"what you need it for" maxlen:"500"`
+	Reason string   `json:"reason" jsonschema:"your purpose" maxlen:"500"`
 	Tools  []string `json:"tools,omitempty" jsonschema:"tools that you need, default all"`
 }
 

@@ -356,7 +356,7 @@ func (b *Bridge) Needs(name string) string {
 		}
 		for _, c := range slices.Concat(one.held, one.refused) {
 			if c.After != nil && toolName(one.name, c.Tool) == name {
-				return fmt.Sprintf("an operator who accepts what has changed in it: mcp-tools bridge show %s", one.name)
+				return fmt.Sprintf("an operator who accepts its changes: mcp-tools bridge show %s", one.name)
 			}
 		}
 		switch {

@@ -77,7 +77,7 @@ func importOf(name string, from clients.Server) Import {
 	i.Server.Environment, i.Server.Headers = convert("the variable", from.Env), convert("the header", from.Headers)
 	for _, arg := range i.Server.Command {
 		if reference().MatchString(arg) {
-			i.Notes = append(i.Notes, fmt.Sprintf("the argument %q refers to what only the client knows: replace it",
+			i.Notes = append(i.Notes, fmt.Sprintf("the argument %q refers to a value that only the client knows: replace it",
 				arg))
 		}
 		if filepath.IsAbs(arg) && !strings.HasPrefix(arg, "/usr/") && !strings.HasPrefix(arg, "/bin/") {

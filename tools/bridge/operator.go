@@ -54,7 +54,7 @@ connected to: mcp-tools bridge test NAME does that.`,
 			}, importServers),
 			verb(o, room.Verb{Name: "list", Title: "List the servers", Risk: tool.Reads, Where: room.Operator}, listServers),
 			verb(o, room.Verb{
-				Name: "show", Title: "Show a server: its tools, what has changed, and who may use it", Args: []string{"name"},
+				Name: "show", Title: "Show a server: its tools, their changes, and its callers", Args: []string{"name"},
 				Risk: tool.Reads, Where: room.Operator,
 			}, show),
 			verb(o, room.Verb{
@@ -65,7 +65,7 @@ connected to: mcp-tools bridge test NAME does that.`,
 				Name: "approve", Title: "Accept tools of a server that have changed, or are new",
 				Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
 				Doc: `approve accepts the tools of a server as it offers them now: those named, or all that wait. See
-mcp-tools bridge show NAME for what has changed.`,
+mcp-tools bridge show NAME for the changes.`,
 			}, approve),
 			verb(o, room.Verb{
 				Name: "refuse", Title: "Refuse tools of a server that have changed, or are new",
@@ -82,7 +82,7 @@ tool after all.`,
 			verb(o, room.Verb{
 				Name: "grant", Title: "Let an agent or a user have the tools of a server, or deny them",
 				Args: []string{"name"}, Risk: tool.Writes, // local: its arguments can have credentials
-				Doc: `grant decides who gets the tools of a server. Without --for-agent it is for all agents, and
+				Doc: `grant decides about the callers of a server's tools. Without --for-agent it is for all agents, and
 without --for-user for all users. A server with the access "granted" is open to those with
 a grant; --denied takes a server from callers that would have it. Several grants narrow
 each other.`,
@@ -142,14 +142,14 @@ type addArgs struct {
 	Write       []string `json:"write,omitempty" jsonschema:"directory that a command may change"`
 	Host        []string `json:"host,omitempty" jsonschema:"host:port with a private address that a command may reach"`
 	Timeout     string   `json:"timeout,omitempty" jsonschema:"how long a call may take (default: 1m)"`
-	Trust       string   `json:"trust,omitempty" jsonschema:"what is believed of the server: none, annotations or full (default: none)"`
-	Access      string   `json:"access,omitempty" jsonschema:"who gets its tools: all or granted (default: all)"`
+	Trust       string   `json:"trust,omitempty" jsonschema:"trust in the server's declarations: none, annotations or full (default: none)"`
+	Access      string   `json:"access,omitempty" jsonschema:"callers that get its tools: all or granted (default: all)"`
 	Tools       []string `json:"tools,omitempty" jsonschema:"tools that callers get, as names or patterns (default: all)"`
 	Deny        []string `json:"deny,omitempty" jsonschema:"tools that no caller gets"`
 	Risk        []string `json:"risk,omitempty" jsonschema:"TOOL=RISK of a tool: reads, writes, destroys or runs"`
 	Separate    bool     `json:"separate,omitempty" jsonschema:"each caller has a connection of its own"`
 	Elicitation bool     `json:"elicitation,omitempty" jsonschema:"the server may ask the user questions"`
-	Sampling    string   `json:"sampling,omitempty" jsonschema:"what the server may use of the model in a day, such as '20000 tokens'"`
+	Sampling    string   `json:"sampling,omitempty" jsonschema:"use of the model by the server in a day, such as '20000 tokens'"`
 	Resources   bool     `json:"resources,omitempty" jsonschema:"its resources and prompts are passed on"`
 	Disabled    bool     `json:"disabled,omitempty" jsonschema:"callers do not get the tools"`
 	Replace     bool     `json:"replace,omitempty" jsonschema:"replace a server of the same name"`
@@ -494,7 +494,7 @@ type rejectArgs struct {
 
 type approveRequestArgs struct {
 	rejectArgs
-	Tools []string `json:"tools,omitempty" jsonschema:"tools to grant (default: those of the request)"`
+	Tools []string `json:"tools,omitempty" jsonschema:"tools to grant (default: the tools of the request)"`
 }
 
 func approveRequest(ctx context.Context, b *Bridge, a approveRequestArgs) (tool.Result, error) {

@@ -32,7 +32,7 @@ const (
 type readResources struct{ b *Bridge }
 
 type readResourcesArgs struct {
-	URI       string            `json:"uri,omitempty" jsonschema:"what to read, as mcp://SERVER/..., default a list"`
+	URI       string            `json:"uri,omitempty" jsonschema:"resource, as mcp://SERVER/..., default a list"`
 	Arguments map[string]string `json:"arguments,omitempty" jsonschema:"arguments of a prompt"`
 }
 

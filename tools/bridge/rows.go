@@ -281,7 +281,7 @@ func removeServer(ctx context.Context, s *store.Store, name string) error {
 		}
 		if n == 0 {
 			return tool.Errorf(tool.NotFound, "no server %q was added with mcp-tools bridge", name).
-				Try("see mcp-tools bridge list; those of the settings are removed there")
+				Try("see mcp-tools bridge list; servers of the settings are removed there")
 		}
 		for _, text := range []string{
 			"DELETE FROM mcp_list WHERE server = $1", "DELETE FROM mcp_grant WHERE server = $1",

@@ -32,10 +32,10 @@ changes.`,
 				Where: room.Operator,
 			}, o.show),
 			room.Do(room.Verb{
-				Name: "test", Title: "Check a definition, and show what a call would do",
+				Name: "test", Title: "Check a definition, and show the effects of a call",
 				Args: []string{"file", "arguments..."}, Files: []string{"file"}, Risk: tool.Reads, Where: room.Operator,
 				Doc: `test checks a definition. With arguments, as NAME=VALUE or one JSON object, it shows
-what a call would do, and does nothing. To make a call use mcp-tools call NAME.`,
+the effects of a call, and does nothing. To make a call use mcp-tools call NAME.`,
 				Example: `  mcp-tools custom test weather.yaml city="New York"`,
 			}, o.test),
 			room.Do(room.Verb{
@@ -269,7 +269,7 @@ func (o *operator) put(ctx context.Context, d Definition, state string) (tool.Re
 
 type importArgs struct {
 	File  string `json:"file" jsonschema:"the tools, as JSON"`
-	Check bool   `json:"check,omitempty" jsonschema:"only show what they would become"`
+	Check bool   `json:"check,omitempty" jsonschema:"only show the converted definitions"`
 }
 
 // An imported tool is one that was converted, or refused.

@@ -70,7 +70,7 @@ func (s section) raw(ctx context.Context, to io.Writer) error {
 
 // droppedNote stands for n bytes that were not kept.
 func droppedNote(n int64) string {
-	return fmt.Sprintf("\n[%d bytes were dropped here: the output is longer than what is kept]\n", n)
+	return fmt.Sprintf("\n[%d bytes were dropped here: the output exceeds its maximum]\n", n)
 }
 
 // dropped returns how many bytes of the section were not kept.

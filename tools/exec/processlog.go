@@ -27,7 +27,7 @@ func (r *runner) window(ctx context.Context, s section) (string, error) {
 	gapFrom, gapTo := s.log.Gap()
 	note := ""
 	if s.from >= gapFrom && s.from < gapTo {
-		note = fmt.Sprintf("[bytes %d to %d were dropped: the output is longer than what is kept]\n", s.from, gapTo)
+		note = fmt.Sprintf("[bytes %d to %d were dropped: the output exceeds its maximum]\n", s.from, gapTo)
 		s.from = min(gapTo, s.to)
 	}
 	before := section{s.log, max(0, s.from-lookBack), s.from}

@@ -46,7 +46,7 @@ func howToGet(system string) string {
 	case "windows":
 		return "install Docker Desktop and " + docker + "; --sandbox host runs commands without isolation"
 	}
-	return "allow user namespaces, or " + docker + "; mcp-tools doctor shows what is missing"
+	return "allow user namespaces, or " + docker + "; mcp-tools doctor shows the reason"
 }
 
 // title names a sandbox for a person.

@@ -27,7 +27,7 @@ func (add) Spec() tool.Spec {
 		Name: "knowledge_graph_add", Group: group, Title: "Add knowledge",
 		Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		Doc: `Stores entities and relations, all or none. Known ones are merged by certainty.
-Returns what changed and a number for undo. For notes use memory_store.`,
+Returns the changes and a number for undo. For notes use memory_store.`,
 		Also: []string{"create_entities", "create_relations"},
 		Keywords: "graph entity relation remember record note fact is works runs lives belongs manager of person " +
 			"company server place learn store upsert",

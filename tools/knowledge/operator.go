@@ -16,8 +16,8 @@ import (
 func Room() *room.Room {
 	o := new(operator)
 	return &room.Room{
-		Name: "knowledge", Title: "See and remove what agents know: entities and relations",
-		Doc: `knowledge shows the knowledge graph of one agent and one user, with what all users of the
+		Name: "knowledge", Title: "See and remove knowledge of agents: entities and relations",
+		Doc: `knowledge shows the knowledge graph of one agent and one user, with the part that all users of the
 agent share. Agents add to it with knowledge_graph_add, and the server reads memories for
 it if memory.knowledge is set.`,
 		Open: func(h *room.Host) error { o.Graph = New(h.Store, noIndex{}); return nil },
@@ -27,14 +27,14 @@ it if memory.knowledge is set.`,
 				Owned: true, Example: "  mcp-tools knowledge list --type person\n  mcp-tools knowledge list --agent helper --user ann",
 			}, o.list),
 			room.Do(room.Verb{
-				Name: "show", Title: "Show an entity, and what is connected to it", Args: []string{"name"}, Risk: tool.Reads,
+				Name: "show", Title: "Show an entity, and its neighbours", Args: []string{"name"}, Risk: tool.Reads,
 				Where: room.Operator, Owned: true, Example: "  mcp-tools knowledge show 'Ada Lovelace' --depth 3 --output json",
 			}, o.show),
 			room.Do(room.Verb{
 				Name: "remove", Title: "Remove an entity with its relations", Args: []string{"name"}, Risk: tool.Destroys,
 				Where: room.Operator, Owned: true,
 				Doc: `remove removes an entity of one agent and one user. The tool knowledge_graph_remove undoes
-it for 90 days. What all users of the agent share stays, unless --user is -.`,
+it for 90 days. Knowledge shared by all users of the agent stays, unless --user is -.`,
 			}, o.remove),
 		},
 	}
@@ -53,7 +53,7 @@ type operator struct{ *Graph }
 // of names the agent and the user whose knowledge a verb is about.
 type of struct {
 	Agent string `json:"agent,omitempty" jsonschema:"the agent that knows"`
-	User  string `json:"user,omitempty" jsonschema:"the user it works for; none: what all users of the agent share"`
+	User  string `json:"user,omitempty" jsonschema:"the user it works for; none: shared by all users of the agent"`
 }
 
 // caller returns a context for calls in the name of the agent and user.

@@ -30,7 +30,7 @@ func (search) Spec() tool.Spec {
 		Name: "knowledge_graph_search", Group: group, Title: "Search knowledge",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true}, Viewed: true,
 		Doc: `Finds entities by name or words, each with its most certain relations.
-With from, lists what is connected to an entity, strongest first. For notes use memory_search.`,
+With from, lists neighbours of an entity, strongest first. For notes use memory_search.`,
 		Also: []string{"search_nodes", "read_graph"},
 		Keywords: "graph entity relation who knows works connected related neighbours everyone facts about person " +
 			"company project",

@@ -21,7 +21,7 @@ type createImage struct{ studio }
 
 type createImageArgs struct {
 	Kind    string          `json:"kind,omitempty" hidden:"true" jsonschema:"default: what the other arguments are for" enum:"photo,diagram,chart"`
-	Prompt  string          `json:"prompt,omitempty" jsonschema:"what a photo shows" alias:"description"`
+	Prompt  string          `json:"prompt,omitempty" jsonschema:"content of a photo" alias:"description"`
 	Source  string          `json:"source,omitempty" jsonschema:"diagram in Mermaid or dot" alias:"diagram,code,mermaid,dot"`
 	Chart   string          `json:"chart,omitempty" jsonschema:"chart, default bar" alias:"chart_type,type" enum:"bar,line,area,pie,scatter"`
 	Data    json.RawMessage `json:"data,omitempty" jsonschema:"chart data: CSV with a label and values in each line, JSON, or a file path" alias:"csv,values"`

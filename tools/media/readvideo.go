@@ -23,7 +23,7 @@ type readVideoArgs struct {
 	URL        string `json:"url,omitempty" jsonschema:"URL in place of path" alias:"video_url,videoUrl" maxlen:"8192"`
 	Frames     string `json:"frames,omitempty" jsonschema:"frames to show, default sheet: of the whole video" enum:"sheet,scenes,none"`
 	At         string `json:"at,omitempty" jsonschema:"times of single frames instead, such as 0:05,1:20" alias:"time,times,timestamps"`
-	Transcript bool   `json:"transcript,omitempty" jsonschema:"return what is said" alias:"transcribe"`
+	Transcript bool   `json:"transcript,omitempty" jsonschema:"return the transcript" alias:"transcribe"`
 	Language   string `json:"language,omitempty" hidden:"true" jsonschema:"language that is spoken" alias:"lang"`
 	Prompt     string `json:"prompt,omitempty" jsonschema:"question about the video" alias:"question"`
 	Model      string `json:"model,omitempty" hidden:"true" jsonschema:"PROVIDER/MODEL" alias:"provider"`

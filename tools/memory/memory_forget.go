@@ -15,14 +15,14 @@ type memoryForgetArgs struct {
 	Key    string `json:"key,omitempty" jsonschema:"key of the memory" alias:"name"`
 	Path   string `json:"path,omitempty" jsonschema:"path, instead of key" alias:"file,file_path"`
 	Query  string `json:"query,omitempty" jsonschema:"remove up to 20 with these words" alias:"q"`
-	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only list what would be removed"`
+	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only list the memories"`
 	Undo   bool   `json:"undo,omitempty" jsonschema:"restore the former version"`
 }
 
 func (memoryForget) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_forget", Group: group, Title: "Forget", Risk: tool.Writes,
-		Doc: `Removes memories, or undoes the last change of one. Returns what was removed.
+		Doc: `Removes memories, or undoes the last change of one. Returns the removed memories.
 To correct a memory use memory_store.`,
 		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
 		Keywords: "delete remove erase forget undo restore stored about me fact memory",

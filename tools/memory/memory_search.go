@@ -155,7 +155,7 @@ func showFound(f Found, a memorySearchArgs) string {
 		b.WriteString("[the latest changes are not indexed yet and may be missing: search again in a moment]\n")
 	}
 	if f.Unembedded {
-		b.WriteString("[what was stored last is found by exact words only for the moment]\n")
+		b.WriteString("[recently stored memories are found by exact words only for the moment]\n")
 	}
 	if f.WordsOnly {
 		b.WriteString("[searched by words only this time: texts that say the same in other words may be missing]\n")

@@ -31,7 +31,7 @@ func Room(open func(*room.Host) (*Memory, error)) *room.Room {
 			room.Do(room.Verb{
 				Name: "list", Title: "List the memories of one agent and one user, the latest first", Risk: tool.Reads,
 				Where: room.Operator, Owned: true,
-				Doc: `list prints what an agent remembers about a user, and what all users of the agent
+				Doc: `list prints the memories of an agent about a user, and the memories that all users of the agent
 share.`,
 				Example: "  mcp-tools memory list\n  mcp-tools memory list --agent helper --user ann",
 			}, o.list),

@@ -82,7 +82,7 @@ func TestToolResults(t *testing.T) {
 			"memory/deploy.md#L12-30  2026-03-04  Deploy > Roll back\n  use<U+202E> `make` then\nMEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n" +
 				"[nearly the same left out: memory/copy.md]\n[there are more hits; send the path of one document, or ask more exactly]\n[the latest changes are not indexed yet and may be missing: search again in a moment]"},
 		"forming": {&fake{found: Found{Hits: []Hit{theirs}, Unembedded: true}}, "memory_search", `{"query": "x"}`,
-			"MEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n[what was stored last is found by exact words only for the moment]"},
+			"MEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n[recently stored memories are found by exact words only for the moment]"},
 		"full": {&fake{found: Found{Hits: []Hit{theirs}, More: true}}, "memory_search", `{"query": "x", "limit": 1}`,
 			"MEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n[there are more hits; raise limit, or ask more exactly]"},
 		"nothing": {&fake{found: Found{Total: 3}}, "memory_recall", `{"query": "deplyo"}`,

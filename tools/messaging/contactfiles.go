@@ -160,7 +160,7 @@ func readContacts(content []byte) (list []Contact, err error) {
 		var c Contact
 		if err := d.Decode(&c); err != nil {
 			return nil, tool.Errorf(tool.Invalid, "block %d is not a contact: %v", n, err).
-				Try("read the file and change only what is there")
+				Try("read the file and change only existing entries")
 		}
 		if err := c.check(); err != nil {
 			return nil, err

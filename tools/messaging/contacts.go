@@ -202,7 +202,7 @@ type contactsArgs struct {
 	Action  string   `json:"action,omitempty" jsonschema:"list (default), add, update or deactivate"`
 	ID      string   `json:"id,omitempty" jsonschema:"such as tg:123, mail:ada@example.org or slack:U1" alias:"contact_id,contact"`
 	Name    string   `json:"name,omitempty" jsonschema:"name or nickname" alias:"nickname"`
-	About   string   `json:"about,omitempty" jsonschema:"what matters when writing to them" alias:"persona_brief,notes"`
+	About   string   `json:"about,omitempty" jsonschema:"notes for messages to them" alias:"persona_brief,notes"`
 	Chats   []string `json:"chats,omitempty" jsonschema:"where to write, as CHANNEL:ID"`
 	Consent string   `json:"consent,omitempty" jsonschema:"given or refused" hidden:"true"`
 }
@@ -225,7 +225,7 @@ func (x contactsTool) Prepare(_ context.Context, a contactsArgs) (tool.Plan, err
 	switch a.Action {
 	case "", "list":
 	case "add", "update", "deactivate", "remove", "delete":
-		plan.Risk, plan.Why = tool.Writes, "it changes who the agent writes to"
+		plan.Risk, plan.Why = tool.Writes, "it changes the people that the agent writes to"
 	default:
 		return plan, tool.Errorf(tool.Invalid, "action is %q", text.Clip(a.Action, 50)).
 			Try("use list, add, update or deactivate")

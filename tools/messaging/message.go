@@ -56,7 +56,7 @@ type messageArgs struct {
 	Message string   `json:"message_id,omitempty" jsonschema:"message to answer, edit, delete or react to" alias:"message_ts,reply_to,replyTo"`
 	Emoji   string   `json:"emoji,omitempty" jsonschema:"emoji to react with"`
 	Options []string `json:"options,omitempty" jsonschema:"answers of a poll" alias:"pollOption,poll_options" maxitems:"20"`
-	DryRun  bool     `json:"dry_run,omitempty" jsonschema:"only show what would be sent"`
+	DryRun  bool     `json:"dry_run,omitempty" jsonschema:"only show the message"`
 
 	Channel  string `json:"channel,omitempty" jsonschema:"channel of the id" alias:"account,accountId" hidden:"true"`
 	Thread   string `json:"thread,omitempty" jsonschema:"topic or thread" alias:"thread_id,threadId,topic,message_thread_id,thread_ts" hidden:"true"`

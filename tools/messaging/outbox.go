@@ -315,7 +315,7 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 		it.Message.Chat, it.Message.Thread = cmp.Or(p.At.Chat, p.Message.Chat), cmp.Or(p.At.Thread, p.Message.Thread)
 		if o.length(channel, it.Message, it.Message.Text) > can.MaxText {
 			return nil, tool.Errorf(tool.TooLarge, "the text is longer than a message of %s can be", p.Channel).
-				Try("shorten it, or send what does not fit as a new message")
+				Try("shorten it, or send the rest as a new message")
 		}
 		return []item{it}, nil
 	}

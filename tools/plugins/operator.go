@@ -21,12 +21,12 @@ func Room(set func() (Set, error), taken func(name string) bool) *room.Room {
 		Name: "plugins", Title: "Manage plugins: tools, skills, context files and MCP servers in one directory",
 		Doc: `plugins manages directories, or archives, with a file plugin.yaml: tools, skills,
 context files and MCP servers. They are found in the directory plugins beside the
-settings, and in those of the setting plugins.dirs. A plugin counts when you have
+settings, and in the directories of the setting plugins.dirs. A plugin counts when you have
 enabled it, and until one of its files changes. Running servers notice changes.`,
 		Verbs: []room.Verb{
 			room.Do(room.Verb{Name: "list", Title: "List the plugins", Risk: tool.Reads, Where: room.Operator}, o.list),
 			room.Do(room.Verb{
-				Name: "show", Title: "Show what a plugin has, and what has changed since it was enabled",
+				Name: "show", Title: "Show the parts of a plugin, and changes since it was enabled",
 				Args: []string{"name"}, Risk: tool.Reads, Where: room.Operator,
 			}, o.show),
 			room.Do(room.Verb{

@@ -16,8 +16,8 @@ import (
 func Room() *room.Room {
 	q := new(Questions)
 	return &room.Room{
-		Name: "questions", Title: "Answer what agents ask their user",
-		Doc: `questions lists what agents ask whose client cannot show a question, on all servers
+		Name: "questions", Title: "Answer questions of agents to their user",
+		Doc: `questions lists the questions of agents whose client cannot show one, on all servers
 with the same store, and answers it. The answer goes to the session that asked.`,
 		Open: func(h *room.Host) error { *q = *New(h.Store, nil, nil); return nil },
 		Verbs: []room.Verb{

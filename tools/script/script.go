@@ -37,7 +37,7 @@ const patience = time.Hour
 func (runScript) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "script", Group: group, Title: "Run a script", Risk: tool.Reads, Composes: true,
-		Doc: `Runs JavaScript that calls tools and returns only what the code returns. For loops, joins and filters over
+		Doc: `Runs JavaScript that calls tools and returns only the code's result. For loops, joins and filters over
 many results. tools.NAME({...}) calls a tool; JSON comes back as a value, other results as text, a failure throws.
 print(x) adds a line. No files, network or imports; 200 calls, 60 s.`,
 		Also: []string{"run_script", "run_code", "execute_code", "code_mode", "javascript"},

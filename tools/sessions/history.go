@@ -91,7 +91,7 @@ func (t sessionsHistory) Do(ctx context.Context, a sessionsHistoryArgs) (tool.Re
 		if out.Calls, err = t.sessions.calls(ctx, row, a.Limit); err != nil {
 			return tool.Result{}, err
 		}
-		lines = append(lines, text.Plural(len(out.Calls), "call")+", those of the last seconds may be missing:")
+		lines = append(lines, text.Plural(len(out.Calls), "call")+", turns of the last seconds may be missing:")
 		for _, call := range out.Calls {
 			lines = append(lines, fmt.Sprintf("- %s %s %s, %.0f ms, arguments %.8s, result %.8s",
 				call.At.UTC().Format(time.RFC3339), call.Tool, call.Outcome, call.Milliseconds, call.Args, call.Result))

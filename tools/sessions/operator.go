@@ -20,7 +20,7 @@ func Room(open func(*room.Host) (*Sessions, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
 		Name: "sessions", Title: "See the sessions of all agents",
-		Doc: `sessions shows who talks to the servers on this store: clients, chats and subagents, each
+		Doc: `sessions shows the callers of the servers on this store: clients, chats and subagents, each
 with its use. A session is kept for a month after its end. mcp-tools pause --session
 stops one.`,
 		Open: func(h *room.Host) (err error) { o.Sessions, err = open(h); return err },

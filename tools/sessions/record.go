@@ -99,7 +99,7 @@ func (s *Sessions) Run(ctx context.Context) {
 
 func (s *Sessions) saveLogged(ctx context.Context) {
 	if err := s.save(ctx); err != nil && ctx.Err() == nil {
-		s.Log.Warn("what sessions have used could not be saved yet", "err", err)
+		s.Log.Warn("the use of sessions could not be saved yet", "err", err)
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Sessions) Resources(ctx context.Context) ([]tool.Resource, error) {
 	}
 	return []tool.Resource{{
 		URI: URI, Name: "inbox", Title: "Inbox", MIME: "text/plain",
-		Description: "Events of this session: messages, and what has ended in the background",
+		Description: "Events of this session: messages, and ended work in the background",
 	}}, nil
 }
 

@@ -180,7 +180,7 @@ func (s *Sessions) send(ctx context.Context, c tool.Caller, to inbox.To, message
 		}
 		if e.Turn > maxTurns {
 			return tool.Errorf(tool.Refused, "this exchange has had %d answers", maxTurns).
-				Try("end it: tell the user what came of it; a new one can begin in %s", exchange)
+				Try("end it: tell the user the outcome; a new one can begin in %s", exchange)
 		}
 		waiting, err := inbox.Count(t, to)
 		if err != nil {

@@ -80,7 +80,7 @@ func (t sessionStatus) environment(name string) (tool.Result, error) {
 		value, ok := all[name]
 		if !ok {
 			return tool.Result{}, tool.Errorf(tool.NotFound, "the operator shows no variable %q", name).
-				Try("leave name out to see those that are shown")
+				Try("leave name out to see the variables that are shown")
 		}
 		return tool.Text(value), nil
 	}

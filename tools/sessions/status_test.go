@@ -87,9 +87,9 @@ func TestEnvironmentAndSystem(t *testing.T) {
 		{About: "environment"}:                 "REGION: eu\nSTAGE: test",
 		{About: "environment", Name: "REGION"}: "eu",
 		{About: "environment",
-			Name: "MINE"}: `not_found: the operator shows no variable "MINE"; leave name out to see those that are shown`,
+			Name: "MINE"}: `not_found: the operator shows no variable "MINE"; leave name out to see the variables that are shown`,
 		{About: "environment",
-			Name: "PATH"}: `not_found: the operator shows no variable "PATH"; leave name out to see those that are shown`,
+			Name: "PATH"}: `not_found: the operator shows no variable "PATH"; leave name out to see the variables that are shown`,
 	} {
 		if got := do(a); got != want {
 			t.Errorf("%+v: got %q, want %q", a, got, want)

@@ -57,7 +57,7 @@ type operator struct{ *Library }
 // of names the agent and the user whose skills a verb is about.
 type of struct {
 	Agent string `json:"agent,omitempty" jsonschema:"the agent that has the skills"`
-	User  string `json:"user,omitempty" jsonschema:"the user who has the skills"`
+	User  string `json:"user,omitempty" jsonschema:"the owner of the skills"`
 }
 
 func (w of) owner() tool.Owner { return tool.Owner{Agent: w.Agent, User: w.User} }
@@ -97,7 +97,7 @@ func (o *operator) remove(ctx context.Context, a nameArgs) (tool.Result, error) 
 type grantee struct {
 	nameArgs
 	ToAgent *string `json:"to_agent,omitempty" jsonschema:"agent whose users see the skill (default: the same agent)"`
-	ToUser  string  `json:"to_user,omitempty" jsonschema:"user who sees the skill (default: all users of the agent)"`
+	ToUser  string  `json:"to_user,omitempty" jsonschema:"user to share with (default: all users of the agent)"`
 }
 
 func (a grantee) to() tool.Owner {

@@ -199,7 +199,7 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 		}
 		if total += int64(len(data)); total > skill.MaxBytes {
 			return nil, nil, tool.Errorf(tool.TooLarge, "a skill has at most %d bytes", skill.MaxBytes).
-				Try("remove what its instructions do not need")
+				Try("remove files that its instructions do not need")
 		}
 		files = append(files, skill.Content{File: skill.File{Path: name}, Data: data})
 	}
@@ -223,7 +223,7 @@ func selectFiles(entries []workspace.Entry) (names, leftOut []string, err error)
 			return nil, nil, tool.Errorf(tool.Refused, "%q is not a regular file", e.Name).Try("remove it")
 		case len(names) == skill.MaxFiles:
 			return nil, nil, tool.Errorf(tool.TooLarge, "a skill has at most %d files", skill.MaxFiles).
-				Try("remove what its instructions do not need")
+				Try("remove files that its instructions do not need")
 		default:
 			names = append(names, e.Name)
 		}

@@ -31,7 +31,7 @@ func promptArguments(m skill.Meta) []tool.Argument {
 	if len(m.Arguments) > 0 {
 		return m.Arguments
 	}
-	return []tool.Argument{{Name: "args", Description: "what to work on"}}
+	return []tool.Argument{{Name: "args", Description: "the task"}}
 }
 
 // Prompt returns the text for a model after a person has selected a skill.

@@ -53,7 +53,7 @@ func (b *board) Claim(ctx context.Context, id string) (k Task, err error) {
 	}
 	if id == "" {
 		return k, tool.Errorf(tool.NotFound, "no task waits for you on the board").
-			Try("wait for the next one; list shows what others do")
+			Try("wait for the next one; list shows the work of others")
 	}
 	return k, b.explain(ctx, id, "task not available for claiming (already claimed or not pending)")
 }
@@ -144,7 +144,7 @@ func (c *change) completed(k Task) error {
 func checkResult(action, result string) error {
 	switch {
 	case strings.TrimSpace(result) == "":
-		return tool.Errorf(tool.Invalid, "text is required for %s", action).Try("say what was done and where it is")
+		return tool.Errorf(tool.Invalid, "text is required for %s", action).Try("describe the result and its place")
 	case len(result) > maxResult:
 		return tool.Errorf(tool.TooLarge, "the text has more than %d bytes", maxResult).
 			Try("write it to a file of the team, and name that")

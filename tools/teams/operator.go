@@ -59,13 +59,13 @@ type operator struct{ *Teams }
 
 // changes are the settings of a team that a verb changes. A nil setting stays.
 type changes struct {
-	Description     *string   `json:"description,omitempty" jsonschema:"what the team is for"`
+	Description     *string   `json:"description,omitempty" jsonschema:"purpose of the team"`
 	Isolated        *bool     `json:"isolated,omitempty" jsonschema:"each user has a board and files of their own"`
 	AllowUser       *[]string `json:"allow_user,omitempty" jsonschema:"users that may use the team (default: all)"`
 	DenyUser        *[]string `json:"deny_user,omitempty" jsonschema:"users that may not"`
 	AllowChannel    *[]string `json:"allow_channel,omitempty" jsonschema:"channels through which it may be used, such as stdio or http (default: all)"`
 	DenyChannel     *[]string `json:"deny_channel,omitempty" jsonschema:"channels through which it may not"`
-	Quiet           *[]string `json:"quiet,omitempty" jsonschema:"what the lead does not hear of: completed, failed, stale, review, progress, question, file" enum:"completed,failed,stale,review,progress,question,file"`
+	Quiet           *[]string `json:"quiet,omitempty" jsonschema:"events without a notice to the lead: completed, failed, stale, review, progress, question, file" enum:"completed,failed,stale,review,progress,question,file"`
 	Escalate        *[]string `json:"escalate,omitempty" jsonschema:"actions that members leave to the lead: claim, complete, comment, attach, ask_user"`
 	EscalationMode  *string   `json:"escalation_mode,omitempty" jsonschema:"review: the lead is notified, and complete becomes review (default); reject: they are refused" enum:"review,reject"`
 	LockMinutes     *int      `json:"lock_minutes,omitempty" jsonschema:"how long a member holds a task without progress (default: 30)" min:"0"`
@@ -194,7 +194,7 @@ func (s Settings) lines() (lines []string) {
 		values []string
 	}{
 		{"allowed users", s.AllowUsers}, {"denied users", s.DenyUsers}, {"allowed channels", s.AllowChannels},
-		{"denied channels", s.DenyChannels}, {"the lead does not hear of", s.Quiet},
+		{"denied channels", s.DenyChannels}, {"events without a notice to the lead", s.Quiet},
 		{"left to the lead", s.EscalationActions},
 	} {
 		if len(one.values) > 0 {

@@ -61,7 +61,7 @@ func assignment(t *store.Tx, k Task, next string) (string, error) {
 
 const (
 	toClaim = "Claim it with team_tasks, and complete it there with a result"
-	isYours = "You hold it: what you write last is its result"
+	isYours = "You hold it: your last text is its result"
 )
 
 // fail ends a task that no member could do.

@@ -103,7 +103,7 @@ type NewTask struct {
 func (n NewTask) check() error {
 	switch {
 	case strings.TrimSpace(n.Subject) == "":
-		return tool.Errorf(tool.Invalid, "subject is required").Try("say in one line what is to be done")
+		return tool.Errorf(tool.Invalid, "subject is required").Try("describe the task in one line")
 	case utf8.RuneCountInString(n.Subject) > maxSubject:
 		return tool.Errorf(tool.TooLarge, "the subject has more than %d characters", maxSubject).
 			Try("put the details into description")
@@ -193,7 +193,7 @@ func (c *change) refuseTwin(n NewTask) error {
 		return err
 	}
 	return tool.Errorf(tool.Conflict, "the board has this task already: %s (id=%s, status=%s)", twin.Identifier(),
-		twin.ID, twin.Status).Try("use that one, or describe what is different")
+		twin.ID, twin.Status).Try("use that one, or describe the difference")
 }
 
 func scanOne(t *store.Tx, text string, args ...any) (Task, error) {

@@ -13,7 +13,7 @@ type teamMessage struct{ t *Teams }
 type teamMessageArgs struct {
 	Action string   `json:"action" jsonschema:"send, broadcast as the lead, or read unread ones" enum:"send,broadcast,read"`
 	To     string   `json:"to,omitempty" jsonschema:"agent to send the message to" alias:"recipient,agent"`
-	Text   string   `json:"text,omitempty" jsonschema:"what the member reads" alias:"message,content"`
+	Text   string   `json:"text,omitempty" jsonschema:"the text of the message" alias:"message,content"`
 	Media  []string `json:"media,omitempty" jsonschema:"files in team/ that belong to it" maxitems:"10" hidden:"true"`
 }
 

@@ -15,10 +15,10 @@ import (
 type teamTasks struct{ t *Teams }
 
 type teamTasksArgs struct {
-	Action      string   `json:"action" jsonschema:"what to do there" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
+	Action      string   `json:"action" jsonschema:"action on the board" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
 	TaskID      string   `json:"task_id,omitempty" jsonschema:"id, default the task you hold; claim takes the next without it" alias:"id,taskId"`
 	Subject     *string  `json:"subject,omitempty" jsonschema:"title in one line" alias:"title"`
-	Description *string  `json:"description,omitempty" jsonschema:"what is to be done" maxlen:"100000"`
+	Description *string  `json:"description,omitempty" jsonschema:"the task in detail" maxlen:"100000"`
 	Assignee    *string  `json:"assignee,omitempty" jsonschema:"agent that gets the task, default any member"`
 	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason, step or search words" alias:"result,comment,reason,message,query" maxlen:"200000"`
 	Percent     int      `json:"percent,omitempty" jsonschema:"progress, 0 to 100" alias:"progress_percent"`

@@ -579,7 +579,7 @@ func TestRunsEnd(t *testing.T) {
 		if k := w.state(good, InProgress); k.Owner != "ann" || k.Session != "run 1" || k.LockUntil == 0 {
 			t.Errorf("started: %+v", k)
 		}
-		wants(t, runs[0].Task, "Good", "what you write last is its result")
+		wants(t, runs[0].Task, "Good", "your last text is its result")
 		w.news("lead")
 		if !end(1, true, "It is 42.") || end(1, true, "again") != true {
 			t.Error("the lead was not notified")

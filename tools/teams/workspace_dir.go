@@ -16,7 +16,7 @@ type workspaceDirArgs struct {
 func (workspaceDir) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "workspace_dir", Group: Group, Title: "Workspace directory", Risk: tool.Reads,
-		Doc: "Returns where files of a scope are, whether you may write there, and what fits.",
+		Doc: "Returns the directory of a scope, your right to write there, and its free space.",
 	}
 }
 

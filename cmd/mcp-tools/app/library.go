@@ -172,7 +172,7 @@ func contextPrompts(c tool.Caller) []tool.Prompt {
 	return []tool.Prompt{
 		{
 			Name: contextPrompt, Title: "Agent context",
-			Description: "Who the agent is, how it works and for whom; to start a conversation with",
+			Description: "Identity, manner and user of the agent; to start a conversation with",
 		},
 	}
 }

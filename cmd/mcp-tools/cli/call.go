@@ -25,7 +25,7 @@ func (a *CLI) callCommand() *cobra.Command {
 		Short: "Call one tool, as an agent would",
 		Long: `call runs one tool and prints its result. The call is handled like every other:
 rate limits, policy, checks of the arguments, scrubbing and the audit log apply.
-The caller is that of the settings: --profile, --agent, --workspace.
+The caller comes from the settings: --profile, --agent, --workspace.
 
 key=value sets an argument to a text, which is converted to the type that the tool
 expects. key:=JSON sets it to a JSON value. A key that is given more than once makes

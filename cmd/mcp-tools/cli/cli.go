@@ -91,7 +91,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
   mcp-tools tools list --profile coding      list the tools that an agent sees
   mcp-tools call datetime timezone=Asia/Tokyo
   mcp-tools ui                               see and decide in a browser
-  mcp-tools doctor                           find out what does not work, and why`,
+  mcp-tools doctor                           find problems, and suggest solutions`,
 		Version:       version.String(),
 		Args:          noCommand,
 		RunE:          serve.RunE,

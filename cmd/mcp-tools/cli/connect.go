@@ -108,7 +108,7 @@ others who use the project have mcp-tools in their PATH. An entry that is there 
 				fmt.Fprintln(a.Err, "Warning:", change.Note)
 			}
 			if s.URL == "" {
-				listed += "mcp-tools ui shows in a browser what agents ask and do, and takes your answers.\n"
+				listed += "mcp-tools ui shows questions and work of agents in a browser, and takes your answers.\n"
 			}
 			return a.showChange(c, change, c.Title+" is already connected; %s is up to date.\n", listed)
 		},
@@ -148,7 +148,7 @@ func (a *CLI) printConfigCommand() *cobra.Command {
 	var e entry
 	cmd := &cobra.Command{
 		Use:   "print-config CLIENT",
-		Short: "Print what connect would add to a client's settings",
+		Short: "Print the entry that connect would add to a client's settings",
 		Long: `print-config prints our entry in the client's format, to be pasted by hand, and
 on stderr the file that it belongs to. It takes the same flags as connect.`,
 		Example: `  mcp-tools print-config zed

@@ -21,7 +21,7 @@ func (a *CLI) doctorCommand() *cobra.Command {
 	var address, tokenEnv string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out what does not work, and what to do about it",
+		Short: "Find problems on this machine, and suggest solutions",
 		Long: `doctor checks everything that mcp-tools needs: settings, data directory, store,
 audit log, policy, tokens, sandboxes, addresses, certificates and clients. It also
 starts a server once, with a temporary data directory. It changes nothing, except

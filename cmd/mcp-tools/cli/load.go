@@ -33,7 +33,7 @@ A plan says how many agents there are, how long they think between two calls, an
 they call. Without --plan it is a small one that changes nothing on the server;
 --print-plan prints it. Calls of a plan do what they say: use a server and a token for
 tests. All agents have one token, so limits for one user apply to all of them together,
-such as 100 sessions. With --tokens they take those of a file in turn.`,
+such as 100 sessions. With --tokens they take the tokens of a file in turn.`,
 		Example: `  mcp-tools load http://127.0.0.1:8080/mcp
   mcp-tools load --print-plan >plan.yaml
   mcp-tools load https://host.example.com/mcp --plan plan.yaml --agents 200 --for 5m`,

@@ -23,7 +23,7 @@ func (a *CLI) secretsSetCommand() *cobra.Command {
 		Use:   "set NAME",
 		Short: "Store or change a secret",
 		Long: `set stores a secret under a name. It asks for the secret on the terminal, without
-showing what is typed, or reads it from stdin or a file; as an argument, other users
+showing it, or reads it from stdin or a file; as an argument, other users
 could see it. A line break at the end is removed. The first secret creates the vault
 and its key.`,
 		Example: `  mcp-tools secrets set deploy-key
@@ -125,7 +125,7 @@ func readSecret(r io.Reader) ([]byte, error) {
 func (a *CLI) typedSecret(ctx context.Context, name string) (value []byte, err error) {
 	show, err := terminal.HideTyping(a.In)
 	if err != nil {
-		return nil, fmt.Errorf("this terminal shows what is typed (%w); use a pipe or --from-file", err)
+		return nil, fmt.Errorf("this terminal shows typed text (%w); use a pipe or --from-file", err)
 	}
 	defer func() { err = errors.Join(err, show()) }()
 	if _, err := fmt.Fprintf(a.Err, "The secret %s (what you type is not shown): ", name); err != nil {

@@ -23,7 +23,7 @@ func (a *CLI) toolsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "tools",
 		Short: "Show the tools that a caller sees",
-		Long: `tools shows what a caller sees. The caller is given by the flags and settings of
+		Long: `tools shows the tools of a caller. The caller is given by the flags and settings of
 serve: --profile, --agent, --provider, --autonomy.`,
 	}, a.toolsListCommand(), a.toolsDescribeCommand(), a.toolsTokensCommand())
 }
@@ -66,7 +66,7 @@ that a short profile leaves to tool_search; mcp-tools policy table has all tools
 				}
 				list = append(list, row)
 			}
-			none := fmt.Sprintf("profile %q has no tools; mcp-tools policy table shows those of all profiles",
+			none := fmt.Sprintf("profile %q has no tools; mcp-tools policy table shows the tools of all profiles",
 				v.Policy.ProfileOf(v.Subject()))
 			head := []string{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}
 			return showList(a, list, none, head, func(t toolRow) []string {
@@ -225,6 +225,6 @@ func (s weights) print(w io.Writer, paint terminal.Painter) error {
 		return err
 	}
 	_, err := fmt.Fprintln(w,
-		"Bytes are those of tools/list. Tokens (estimate for o200k_base) are those that clients pass to the model.")
+		"Bytes count in tools/list. Tokens (estimate for o200k_base) count in the text that clients pass to the model.")
 	return err
 }

@@ -56,7 +56,7 @@ func Read(ctx context.Context, src document.Source) (*document.Document, error) 
 		doc.Parts = append(doc.Parts, part)
 	}
 	if isCut || left <= 0 {
-		doc.Notes = append(doc.Notes, "The book is longer than what can be returned; parts of it are missing.")
+		doc.Notes = append(doc.Notes, "The book exceeds the maximum length; parts of it are missing.")
 	}
 	var note string
 	if doc.Pictures, note = b.pictures(); note != "" {

@@ -134,7 +134,7 @@ func (m *message) markdown(limit int) string {
 	out.Paragraph(strings.Join(lines, "\n"))
 	if len(m.text) > limit {
 		m.text = strings.ToValidUTF8(m.text[:limit], "")
-		m.notes = append(m.notes, "The mail is longer than what can be returned; its end is missing.")
+		m.notes = append(m.notes, "The mail exceeds the maximum length; its end is missing.")
 	}
 	out.Paragraph(m.text)
 	if len(m.attachments) > 0 {

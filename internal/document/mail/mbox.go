@@ -43,7 +43,7 @@ func ReadBox(ctx context.Context, src document.Source) (*document.Document, erro
 	}
 	doc.Total = total
 	if left <= 0 {
-		doc.Notes = append(doc.Notes, "The mailbox is longer than what can be returned; ask for some of its mails.")
+		doc.Notes = append(doc.Notes, "The mailbox exceeds the maximum length; ask for some of its mails.")
 	}
 	return doc, nil
 }

@@ -227,7 +227,7 @@ func Cell(text string) string {
 }
 
 // Cut is the remark that a document was cut.
-const Cut = "The document is longer than what can be returned; its end is missing."
+const Cut = "The document exceeds the maximum length; its end is missing."
 
 // Remarks returns the remarks about a document with deleted or hidden text, or with its end cut
 // off.

@@ -111,7 +111,7 @@ func Read(ctx context.Context, src document.Source) (*document.Document, error) 
 		r.cell(i+1, c)
 	}
 	if r.out.Full {
-		r.notes = append(r.notes, "The notebook is longer than what can be returned; its end is missing.")
+		r.notes = append(r.notes, "The notebook exceeds the maximum length; its end is missing.")
 	}
 	return &document.Document{
 		Title: f.Metadata.Title, Total: 1, Parts: []document.Part{{Number: 1, Markdown: r.out.String()}},

@@ -205,7 +205,7 @@ func (t *table) end() *document.Document {
 	}
 	if t.isFull {
 		t.doc.Notes = append(t.doc.Notes,
-			"The table is longer than what can be returned; ask for its last pages by their numbers.")
+			"The table exceeds the maximum length; ask for its last pages by their numbers.")
 	}
 	return t.doc
 }

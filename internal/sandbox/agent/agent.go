@@ -63,7 +63,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 		})
 	f.IntVar(&o.processes, "processes", 0, "the most processes of this user, where it has no others")
 	f.Int64Var(&o.fileSize, "filesize", 0, "the most `bytes` that a file may grow to")
-	f.StringVar(&o.mark, "mark", "", "what the marks of commands begin with")
+	f.StringVar(&o.mark, "mark", "", "prefix of the marks of commands")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

@@ -84,7 +84,7 @@ func (b *Box) follow() {
 func (b *Box) takeFiles() bool {
 	notes, err := b.files.Fetch(context.Background())
 	if err != nil && b.Err() == nil {
-		b.lose(fmt.Errorf("what commands have changed could not be taken back from %s: %w", b.carried.Host, err))
+		b.lose(fmt.Errorf("changes of commands could not be fetched from %s: %w", b.carried.Host, err))
 		b.shut()
 	}
 	if err != nil {

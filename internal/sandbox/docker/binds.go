@@ -35,7 +35,7 @@ func checkBinds(local bool, w sandbox.Spec) error {
 					b.Inside).Try("ask the operator to name where it leads")
 			}
 			if st, err := os.Stat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
-				return tool.Errorf(tool.Refused, "what is to be at %s is neither a directory nor a file",
+				return tool.Errorf(tool.Refused, "the source of the mount %s is neither a directory nor a file",
 					b.Inside).Try("ask the operator")
 			}
 		}

@@ -208,7 +208,7 @@ func (l *Launcher) keeps(f facts, w sandbox.Spec) error {
 	holds := f.holds(w.Limits)
 	for _, p := range w.Require {
 		if !slices.Contains(holds, p) {
-			return tool.Errorf(tool.Unavailable, "the docker engine cannot keep what is required of the sandbox: %s",
+			return tool.Errorf(tool.Unavailable, "the docker engine cannot give the required guarantees of the sandbox: %s",
 				p).
 				Try("ask the operator: %s", f.lacks())
 		}

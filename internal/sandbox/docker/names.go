@@ -126,7 +126,7 @@ func (n names) walk(dir, rel string) (there bool, err error) {
 		link := st.Mode()&fs.ModeSymlink != 0
 		if link && i < len(steps)-1 {
 			return false, tool.Errorf(tool.Conflict, "a protected file of the workspace is behind a link").
-				Try("call again; if it stays so, replace the link by what it points to")
+				Try("call again; if it stays so, replace the link by its target")
 		}
 		n.seen[at] = stampOf(st)
 		if link {

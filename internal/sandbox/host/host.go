@@ -37,7 +37,7 @@ func (l Launcher) Probe(context.Context) sandbox.ProbeResult {
 	}
 	return sandbox.ProbeResult{
 		Works:  true,
-		Text:   "host: commands run as the server's user and see what it sees",
+		Text:   "host: commands run as the server's user and see its files",
 		Advice: "use it only where commands may do whatever the server's user may",
 	}
 }

@@ -142,7 +142,7 @@ func (l *Launcher) Launch(ctx context.Context, s sandbox.Spec) (sandbox.Link, er
 	}
 	for _, g := range s.Require {
 		if !slices.Contains(holds, g) {
-			return nil, unavailable("pods of the namespace %s cannot keep what is required of the sandbox: %s", l.o.Namespace, g).
+			return nil, unavailable("pods of the namespace %s cannot give the required guarantees of the sandbox: %s", l.o.Namespace, g).
 				Try("ask the operator to run mcp-tools doctor")
 		}
 	}

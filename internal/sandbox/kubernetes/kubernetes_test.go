@@ -294,7 +294,7 @@ func TestRefusals(t *testing.T) {
 		"rights":   {refuse(403, "POST", `pods is forbidden: User "x" cannot create resource "pods"`), tool.Unavailable, "lacks a right in the namespace boxes"},
 		"token":    {refuse(401, "GET", "Unauthorized"), tool.Unavailable, "lacks a right"},
 		"broken":   {refuse(500, "POST", "etcdserver: request timed out"), tool.Unavailable, "etcdserver: request timed out"},
-		"policy":   {func(c *fakeCluster) { c.policies = `{"items":[]}` }, tool.Unavailable, "cannot keep what is required of the sandbox: network"},
+		"policy":   {func(c *fakeCluster) { c.policies = `{"items":[]}` }, tool.Unavailable, "cannot give the required guarantees of the sandbox: network"},
 		"gone":     {func(c *fakeCluster) { c.http.Close() }, tool.Unavailable, "cannot be reached"},
 		"deleted": {func(c *fakeCluster) {
 			c.start = func(p *fakePod) bool {

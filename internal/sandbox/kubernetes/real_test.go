@@ -296,7 +296,7 @@ func TestRealServer(t *testing.T) {
 	}
 	c.admin.do(t.Context(), http.MethodDelete, "/apis/networking.k8s.io/v1/namespaces/boxes/networkpolicies/deny", url.Values{}, nil, nil)
 	_, err = l.Launch(t.Context(), spec("open"))
-	c.says(err, tool.Unavailable, "cannot keep what is required of the sandbox: network")
+	c.says(err, tool.Unavailable, "cannot give the required guarantees of the sandbox: network")
 	open := l.pod(spec("capable"))
 	open.Spec.Containers[0].SecurityContext.Capabilities.Drop = nil
 	c.says(l.explain(l.api.create(t.Context(), "boxes", open, false)), tool.Unavailable, "does not admit the pods of sandboxes")

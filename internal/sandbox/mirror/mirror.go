@@ -365,9 +365,9 @@ func (m *Mirror) take(e entry, content io.Reader) (note string) {
 		aside.Path += beside
 		m.here.forget(e)
 		if err := m.here.put(&aside, content); err != nil {
-			return fmt.Sprintf("%s was changed here too; what the command wrote could not be stored beside it", shown)
+			return fmt.Sprintf("%s was changed here too; the command's version could not be stored beside it", shown)
 		}
-		return fmt.Sprintf("%s was changed here too, and stays; what the command wrote is in %s", shown, shown+beside)
+		return fmt.Sprintf("%s was changed here too, and stays; the command's version is in %s", shown, shown+beside)
 	}
 	if err := m.here.put(&e, content); err != nil {
 		if e.Kind == gone {

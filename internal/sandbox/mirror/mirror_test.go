@@ -200,7 +200,7 @@ func TestConflicts(t *testing.T) {
 	p.write(p.here, "fresh", "mine")
 	p.write(p.there, "fresh", "theirs")
 	notes := p.fetch()
-	if len(notes) != 2 || !strings.Contains(notes[0], "both was changed here too, and stays; what the command wrote is in both.from-sandbox") {
+	if len(notes) != 2 || !strings.Contains(notes[0], "both was changed here too, and stays; the command's version is in both.from-sandbox") {
 		t.Errorf("%q", notes)
 	}
 	p.send()

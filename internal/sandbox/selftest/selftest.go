@@ -155,7 +155,7 @@ func (p plan) judge(r report) error {
 		return errors.New("a program in it can create files outside of the workspace")
 	}
 	if text, err := os.ReadFile(filepath.Join(p.Work, "made")); err != nil || string(text) != "text" {
-		return errors.New("what a program in it writes to the workspace is not there")
+		return errors.New("a file that a program in it writes to the workspace is not there")
 	}
 	return nil
 }

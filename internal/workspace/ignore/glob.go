@@ -281,5 +281,5 @@ func unknownType(name string) error {
 	if near := tool.Nearest(name, all); near != "" {
 		return err.Try("did you mean %q? or use the glob %q", near, glob)
 	}
-	return err.Try("use the glob %q; the types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
+	return err.Try("use the glob %q; the types come from ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
 }

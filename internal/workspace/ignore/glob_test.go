@@ -174,7 +174,7 @@ func TestTypes(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"haskel": `invalid: no file type "haskel"; did you mean "haskell"? or use the glob "*.haskel"`,
-		".blub":  `invalid: no file type ".blub"; use the glob "*.blub"; the types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md`,
+		".blub":  `invalid: no file type ".blub"; use the glob "*.blub"; the types come from ripgrep, such as go, py, js, ts, rust, java, cpp, md`,
 	} {
 		if _, err := NewFilter(nil, []string{name}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

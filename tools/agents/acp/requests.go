@@ -237,7 +237,7 @@ const PermissionTool = "acp_permission"
 // A Permission has the arguments of PermissionTool: the action that the program wants to do.
 type Permission struct {
 	Kind  string   `json:"kind" jsonschema:"kind of the action" enum:"read,edit,delete,move,search,execute,think,fetch,switch_mode,other"`
-	Title string   `json:"title" jsonschema:"what the agent program wants to do"`
+	Title string   `json:"title" jsonschema:"action of the agent program"`
 	Paths []string `json:"paths,omitempty" jsonschema:"files that it is about"`
 	Input string   `json:"input,omitempty" jsonschema:"details as JSON"`
 }

@@ -175,7 +175,7 @@ func ghAPI(l line) (effect, error) {
 	for _, h := range l.valuesOf("--header -H") {
 		if name, _, _ := strings.Cut(h, ":"); !has("accept x-github-api-version if-none-match",
 			strings.ToLower(strings.TrimSpace(name))) {
-			return 0, ghRefuses("it sets a header that may change what the request means", "set no header but Accept")
+			return 0, ghRefuses("it sets a header that may change the meaning of the request", "set no header but Accept")
 		}
 	}
 	path, _, _ := strings.Cut(strings.Trim(strings.ToLower(endpoint), "/"), "?")
@@ -219,7 +219,7 @@ func ghGraphQL(l line) (effect, error) {
 	query := strings.ToLower(strings.Join(fields, "\n"))
 	switch {
 	case l.has("--input") || strings.Contains(query, "=@") || !strings.Contains(query, "query="):
-		return 0, ghRefuses("what the query does cannot be seen", "write it into the command: -f query='...'")
+		return 0, ghRefuses("the effect of the query cannot be seen", "write it into the command: -f query='...'")
 	case !strings.Contains(query, "mutation") && !strings.Contains(query, "subscription"):
 		return reads, nil
 	case regexp.MustCompile(`delete|remove|archive|transfer|revoke|disable|token|secret|key|visibility|` +
@@ -249,7 +249,7 @@ func checkKubectl(l line, _ Program) (effect, error) {
 		return unlisted, nil
 	}
 	if among("secret secrets") {
-		return 0, tool.Errorf(tool.Refused, "kubectl does not show what is in a secret").
+		return 0, tool.Errorf(tool.Refused, "kubectl does not show the content of a secret").
 			Try("leave -o out, or use kubectl describe, to see which keys it has")
 	}
 	if l.has("--filename -f --kustomize -k") && l.word(0) != "logs" && l.word(0) != "kustomize" {

@@ -73,7 +73,7 @@ func (p Program) checkFile() error {
 	case !filepath.IsAbs(p.Path) || filepath.Clean(p.Path) != p.Path:
 		return fmt.Errorf("path: %q is not absolute and plain", p.Path)
 	case p.Preset == "" && len(p.Allow) == 0:
-		return errors.New("allow: a program without a preset may do only what is listed here")
+		return errors.New("allow: a program without a preset has only the commands listed here")
 	}
 	return nil
 }

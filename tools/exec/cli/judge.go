@@ -86,7 +86,7 @@ func (p program) judge(args []string) verdict {
 	if _, own := first(p.reads, func(r rule) bool { return r.allows(l) }); v.effect == reads && !own {
 		for _, f := range l.flags {
 			if !p.preset.knows(f.name) {
-				v.effect, v.why = changes, fmt.Sprintf("%s gets %s, which may change what it does", p.Name, f.name)
+				v.effect, v.why = changes, fmt.Sprintf("%s gets %s, which may change its effect", p.Name, f.name)
 			}
 		}
 	}
@@ -141,14 +141,14 @@ func (p program) unknown(l line) verdict {
 		return p.refuse(r.why)
 	}
 	if len(l.words) > 0 && !l.words[0].sure || len(l.words) > 1 && !l.words[1].sure && p.starts(l.words[0].text) {
-		return verdict{err: tool.Errorf(tool.Refused, "it is not clear what %s would do", p.Name).
+		return verdict{err: tool.Errorf(tool.Refused, "the effect of %s is not clear", p.Name).
 			Try("write the words of the command first and its flags after them, with --flag=value")}
 	}
 	what := "that"
 	if len(l.words) > 0 {
 		what = fmt.Sprintf("%q", joined(l.words))
 	}
-	return verdict{err: tool.Errorf(tool.Refused, "%s is not among what %s may do here", what, p.Name).
+	return verdict{err: tool.Errorf(tool.Refused, "%s is not among the commands of %s that are allowed here", what, p.Name).
 		Try("it may do: %s", p.offer(l))}
 }
 

@@ -86,7 +86,7 @@ func read(command string) (*syntax.File, error) {
 func unfit(found string) error {
 	return tool.Errorf(tool.Invalid, "there is no shell around programs with credentials, and the command has %s",
 		found).
-		Try("write one program with its arguments, put what is meant literally into single quotes, or send argv")
+		Try("write one program with its arguments, put literal text into single quotes, or send argv")
 }
 
 // checkArgv refuses arguments that no program takes.

@@ -94,11 +94,11 @@ func (r *Router) arm(p program, l *Launch) error {
 // are no secrets by themselves stay visible.
 func (r *Router) mask(p program, name string, value []byte) error {
 	if r.o.Mask == nil {
-		return tool.Errorf(tool.Unavailable, "what %s prints cannot be scrubbed here", p.Name)
+		return tool.Errorf(tool.Unavailable, "the output of %s cannot be scrubbed here", p.Name)
 	}
 	id := "program/" + p.Name + "/" + name
 	if err := r.o.Mask(id, string(value)); err != nil {
-		return tool.Errorf(tool.Unavailable, "the secret %q cannot be hidden in what %s prints", name, p.Name).
+		return tool.Errorf(tool.Unavailable, "the secret %q cannot be hidden in the output of %s", name, p.Name).
 			Because(err).Try("ask the operator to set a longer one: mcp-tools secrets set %s", name)
 	}
 	if parts := partsOf(value); len(parts) > 0 {

@@ -19,7 +19,7 @@ type Pattern struct {
 func ParsePattern(text string) (Pattern, error) {
 	words, ok := splitWords(text)
 	if !ok {
-		return Pattern{}, fmt.Errorf("pattern %q is not plain words; quote what a shell would expand", text)
+		return Pattern{}, fmt.Errorf("pattern %q is not plain words; quote characters that a shell would expand", text)
 	}
 	if len(words) == 0 {
 		return Pattern{}, fmt.Errorf("an empty pattern allows nothing; write a command, such as %q", "go test **")

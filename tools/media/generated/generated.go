@@ -224,7 +224,7 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, tool.Errorf(tool.TooLarge, "what was made has more than %s", text.Bytes(maxSaved)).
+		return 0, tool.Errorf(tool.TooLarge, "the made file has more than %s", text.Bytes(maxSaved)).
 			Try("ask for less")
 	}
 	return n, err

@@ -229,7 +229,7 @@ func (o *Orders) get(ctx context.Context, c tool.Caller, id string) (k kept, err
 		}
 		if err == nil || errors.Is(err, store.ErrNotFound) {
 			return tool.Errorf(tool.NotFound, "no order %q", text.Clip(id, 50)).
-				Try("orders are kept for a day after their end; what was made is in the directory generated")
+				Try("orders are kept for a day after their end; made files are in the directory generated")
 		}
 		return err
 	})

@@ -42,7 +42,7 @@ func Tools(o *Orders) (all []tool.Tool) {
 type createAudio struct{ follower }
 
 type createAudioArgs struct {
-	Prompt       string  `json:"prompt,omitempty" jsonschema:"what to hear" alias:"text,description" maxlen:"20000"`
+	Prompt       string  `json:"prompt,omitempty" jsonschema:"sound in words" alias:"text,description" maxlen:"20000"`
 	Type         string  `json:"type,omitempty" jsonschema:"music (default) or sound_effect" alias:"kind"`
 	Duration     float64 `json:"duration,omitempty" jsonschema:"length in seconds" alias:"seconds,duration_seconds,length"`
 	Lyrics       string  `json:"lyrics,omitempty" jsonschema:"text to sing, with [Verse]" maxlen:"20000"`
@@ -99,7 +99,7 @@ func (t createAudio) Prepare(_ context.Context, a createAudioArgs) (tool.Plan, e
 type createVideo struct{ follower }
 
 type createVideoArgs struct {
-	Prompt   string `json:"prompt,omitempty" jsonschema:"what to see and hear" alias:"text,description" maxlen:"20000"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"scene in words" alias:"text,description" maxlen:"20000"`
 	Picture  string `json:"picture,omitempty" jsonschema:"path of the first frame" alias:"image,image_path,first_frame,path"`
 	Duration int    `json:"duration,omitempty" jsonschema:"seconds, default 6" alias:"seconds,duration_seconds,length"`
 	Aspect   string `json:"aspect_ratio,omitempty" jsonschema:"16:9 (default) or 9:16" alias:"aspectRatio,ratio"`

@@ -81,7 +81,7 @@ func checkPrograms(f *room.Findings) {
 		}
 	}
 	if missing != nil {
-		f.Advise("install them if you need what they do", "not installed: %s", strings.Join(missing, ", "))
+		f.Advise("install them if you need these media", "not installed: %s", strings.Join(missing, ", "))
 		return
 	}
 	f.OK("programs: %s", strings.Join(found, ", "))

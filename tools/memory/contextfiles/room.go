@@ -248,7 +248,7 @@ func (o *operator) export(ctx context.Context, a exportArgs) (tool.Result, error
 		n++
 	}
 	if own, err := o.Directory(a.Agent); n == 0 && err == nil && len(own) > 0 {
-		return tool.Textf("no context file written: the store has none; those of %s are in the directory that the "+
+		return tool.Textf("no context file written: the store has none; the files of %s are in the directory that the "+
 			"settings name", a.Agent), nil
 	}
 	return tool.Textf("%s written to %s", text.Plural(n, "context file"), a.Dir), nil

@@ -32,7 +32,7 @@ func (o *operator) check(ctx context.Context, f *room.Findings) {
 			checkAccount(ctx, f, t.Accounts, name)
 		}
 		if err := o.checkReceivers(ctx, f, t.Accounts); err != nil {
-			f.Advise("", "what the channels receive could not be checked: %v", err)
+			f.Advise("", "the receivers of the channels could not be checked: %v", err)
 		}
 		return nil
 	}); err != nil {

@@ -27,9 +27,9 @@ type Setup struct {
 func Room(s Setup) *room.Room {
 	channels, o := s.Channels, &operator{complete: s.Complete, channels: s.Channels, settings: s.Settings, http: s.HTTP}
 	return &room.Room{
-		Name: "messaging", Title: "Show and test the channels to people, and what is sent",
+		Name: "messaging", Title: "Show and test the channels to people, and the messages",
 		Doc: `messaging shows the channels of the settings (messaging.channels), checks their
-credentials, sends messages, and lists those that were sent or wait.`,
+credentials, sends messages, and lists sent and waiting ones.`,
 		Checks: []room.Check{{Name: "messaging", Run: o.check}},
 		Open:   func(h *room.Host) error { channels.Host, o.store = h, h.Store; return nil },
 		Verbs: append(channels.Verbs(),
@@ -42,7 +42,7 @@ session or team that a flag names.`,
 					"  mcp-tools messaging pair abcd2345 --agent helper --answer --profile messaging",
 			}, o.pair),
 			room.Do(room.Verb{
-				Name: "bind", Title: "Say who gets the messages of a chat", Args: []string{"chat"}, Risk: tool.Writes,
+				Name: "bind", Title: "Set the receiver of the messages of a chat", Args: []string{"chat"}, Risk: tool.Writes,
 				Doc: `bind connects a chat, CHANNEL:CHAT, or a topic of it, CHANNEL:CHAT:topic:TOPIC, by its ID.
 All members of the chat may write then. It counts before messaging.bindings of the
 settings. mcp-tools messaging chats shows chats that have written, with their IDs.`,
@@ -52,7 +52,7 @@ settings. mcp-tools messaging chats shows chats that have written, with their ID
 				Name: "unbind", Title: "Undo pair or bind", Args: []string{"chat"}, Risk: tool.Writes, Where: room.Operator,
 			}, o.unbind),
 			room.Do(room.Verb{
-				Name: "chats", Title: "List chats that are connected, and those that want to be", Risk: tool.Reads,
+				Name: "chats", Title: "List connected chats, and chats that want to be", Risk: tool.Reads,
 				Where: room.Operator,
 			}, o.chats),
 		),
@@ -153,7 +153,7 @@ func (o *operator) unbind(ctx context.Context, a chatArgs) (tool.Result, error) 
 	removed, err := Unbind(ctx, o.store, at)
 	if err == nil && !removed {
 		err = tool.Errorf(tool.NotFound, "%s was not bound by a command", at).
-			Try("mcp-tools messaging chats lists those that were")
+			Try("mcp-tools messaging chats lists the connected ones")
 	}
 	return tool.Textf("%s is not connected any more", at), err
 }

@@ -324,7 +324,7 @@ func (b *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return err
 	})
 	if err != nil {
-		b.Log.Error("what a service has sent could not be stored", "channel", name, "err", err)
+		b.Log.Error("a message from a service could not be stored", "channel", name, "err", err)
 		respond(w, http.StatusServiceUnavailable, "try again later")
 		return
 	}

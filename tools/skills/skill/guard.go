@@ -52,12 +52,12 @@ func rules() []rule {
 		newRule("starts processes without end", `:\s*\(\s*\)\s*\{[^}]*:\s*\|\s*:`, ":|:", ": |"),
 		newRule("overwrites a device", `\bdd\b.*\bof=/dev/|>\s*/dev/(sd|nvme|hd|vd|disk|mem)`, "/dev/"),
 		newRule("formats or shreds a disk", `\b(mkfs(\.\w+)?|shred|wipefs)\s+\S`, "mkfs", "shred", "wipefs"),
-		newRule("runs what it has downloaded", fetch+`[^|;&]*[|]\s*(sudo\s+)?(\S*/)?(ba|z|da|k|fi)?sh\b|`+
+		newRule("runs downloaded code", fetch+`[^|;&]*[|]\s*(sudo\s+)?(\S*/)?(ba|z|da|k|fi)?sh\b|`+
 			fetch+`[^|;&]*[|]\s*(sudo\s+)?(python|perl|ruby|node|iex)`,
 			"curl", "wget", "fetch", "iwr", "invoke-webrequest"),
-		newRule("runs what it has downloaded", `\b(ba|z)?sh\s+(-c\s+["']?\$\(|<\(\s*)(curl|wget)\b|`+
+		newRule("runs downloaded code", `\b(ba|z)?sh\s+(-c\s+["']?\$\(|<\(\s*)(curl|wget)\b|`+
 			`\beval\b.{0,20}\b(curl|wget)\b|\biex\b.{0,80}(downloadstring|iwr\b)`, "curl", "wget", "iex"),
-		newRule("runs what it has decoded",
+		newRule("runs decoded code",
 			`base64\s+(-d|--decode|-D)\b.*\|\s*(sudo\s+)?\S*(sh|python\S*|perl|node)\b|`+
 				`\b(eval|exec)\s*\(?\s*.{0,40}(base64|b64decode|atob|fromhex)`,
 			"base64", "b64decode", "atob", "fromhex"),

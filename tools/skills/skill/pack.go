@@ -67,7 +67,7 @@ func refuse(format string, args ...any) *tool.Error {
 func checkFiles(files []Content) error {
 	if len(files) > MaxFiles {
 		return tool.Errorf(tool.TooLarge, "a skill has at most %d files", MaxFiles).
-			Try("remove what its instructions do not need")
+			Try("remove files that its instructions do not need")
 	}
 	var total int64
 	folded := map[string]string{}
@@ -88,7 +88,7 @@ func checkFiles(files []Content) error {
 	}
 	if total > MaxBytes {
 		return tool.Errorf(tool.TooLarge, "a skill has at most %d bytes", MaxBytes).
-			Try("remove what its instructions do not need")
+			Try("remove files that its instructions do not need")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func checkMain(text string) (m Meta, slug string, err error) {
 	}
 	if m.Description == "" {
 		return m, "", refuse("%s has no description", Main).
-			Try("add description: to its front matter: what the skill is for, and when to use it")
+			Try("add description: to its front matter: the purpose of the skill, and when to use it")
 	}
 	if strings.TrimSpace(body) == "" {
 		return m, "", refuse("%s has no instructions after its front matter", Main).Try("write them")

@@ -191,7 +191,7 @@ func (c *checkup) checkPolicy() {
 			}
 		}
 		if count = text.Plural(len(here)-missing, "tool"); missing > 0 {
-			c.ok(check, "profile %q has %s; mcp-tools tools list shows them, and what %d more need", profile, count, missing)
+			c.ok(check, "profile %q has %s; mcp-tools tools list shows them, and the requirements of %d more", profile, count, missing)
 			return
 		}
 	}

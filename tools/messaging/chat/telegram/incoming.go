@@ -74,7 +74,7 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 	}
 	got := r.Header.Get("X-Telegram-Bot-Api-Secret-Token")
 	if secret == "" || subtle.ConstantTimeCompare([]byte(got), []byte(secret)) != 1 {
-		return nil, chat.Response{}, wire.Forged("the secret token is not that of the webhook")
+		return nil, chat.Response{}, wire.Forged("the secret token is not the webhook's")
 	}
 	var u update
 	if err := wire.Decode(body, &u); err != nil {

@@ -116,7 +116,7 @@ func refused(status int, _ http.Header, body []byte) chat.Error {
 	e := chat.Error{Text: f.Description, After: time.Duration(f.Parameters.RetryAfter) * time.Second}
 	switch {
 	case status == http.StatusNotFound && f.Description == "Not Found":
-		e.Kind, e.Text = chat.Denied, "the token is not that of a bot"
+		e.Kind, e.Text = chat.Denied, "the token is not a bot's"
 	case status == http.StatusConflict:
 		e.Kind = chat.Down
 	case f.Parameters.MigrateTo != 0:

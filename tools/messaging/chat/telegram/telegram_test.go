@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 		"a revoked token": {x: wiretest.Exchange{Status: 401, Reply: `{"ok":false,"error_code":401,
 			"description":"Unauthorized"}`}, kind: chat.Denied},
 		"no token": {x: wiretest.Exchange{Status: 404, Reply: `{"ok":false,"error_code":404,
-			"description":"Not Found"}`}, kind: chat.Denied, text: "not that of a bot"},
+			"description":"Not Found"}`}, kind: chat.Denied, text: "not a bot's"},
 		"a page that quotes the request": {x: wiretest.Exchange{Status: 502, Reply: "<html>" + base + "</html>"},
 			kind: chat.Unknown},
 		"a description with the token": {x: wiretest.Exchange{Status: 400, Reply: `{"ok":false,"description":"` + base +

@@ -41,7 +41,7 @@ func Service() chat.Service {
 		Markup: "Markdown",
 		Settings: []chat.Setting{
 			{Name: "token", Form: "secret", Doc: "bearer token, if one is needed"},
-			{Name: "signing_secret", Form: "secret", Doc: "key of the HMAC, also of what is sent"},
+			{Name: "signing_secret", Form: "secret", Doc: "key of the HMAC, also of sent messages"},
 			{Name: "url", Form: "url", Doc: "where messages are sent", Required: true},
 		},
 		Single: true,
