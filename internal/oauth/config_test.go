@@ -3,6 +3,8 @@ package oauth
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 )
 
 func TestConfig(t *testing.T) {
@@ -11,6 +13,7 @@ func TestConfig(t *testing.T) {
 			Issuer:        "https://login.example.com/tenant",
 			Audiences:     []string{audience},
 			ScopeProfiles: map[string][]string{"mcp:read": {"readonly"}},
+			HTTP:          egresstest.Local(t),
 		}
 	}
 	cases := []struct {
@@ -20,6 +23,7 @@ func TestConfig(t *testing.T) {
 	}{
 		{"good", func(*Config) {}, ""},
 
+		{"no client", func(c *Config) { c.HTTP = nil }, "client"},
 		{"no issuer", func(c *Config) { c.Issuer = "" }, "issuer"},
 		{"issuer without scheme", func(c *Config) { c.Issuer = "login.example.com" }, "issuer"},
 		{"issuer over http", func(c *Config) { c.Issuer = "http://login.example.com" }, "want https"},

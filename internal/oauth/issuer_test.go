@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 const audience = "https://mcp.example.com/mcp"
@@ -23,6 +26,7 @@ const audience = "https://mcp.example.com/mcp"
 // An issuer publishes keys and signs tokens on this machine.
 type issuer struct {
 	*httptest.Server
+	web outbound.Client // reaches it
 
 	mu    sync.Mutex
 	keys  []jose.JSONWebKey
@@ -34,6 +38,7 @@ type issuer struct {
 func newIssuer(t testing.TB) *issuer {
 	is := &issuer{asked: map[string]int{}}
 	is.Server = httptest.NewServer(is)
+	is.web = egresstest.Local(t, is.URL)
 	t.Cleanup(is.Close)
 	return is
 }
@@ -114,7 +119,8 @@ func (is *issuer) config(c *clock) Config {
 			"mcp:read": {"readonly", "lean"},
 			"mcp:work": {"coding", "readonly"},
 		},
-		Now: c.Now,
+		HTTP: is.web,
+		Now:  c.Now,
 	}
 }
 

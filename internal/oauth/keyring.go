@@ -55,7 +55,6 @@ func (k *keyring) close() {
 	k.cancel() // under the lock, so that no fetch begins afterwards
 	k.mu.Unlock()
 	k.work.Wait()
-	k.source.close()
 }
 
 // find returns the keys that may have made a signature. It waits for a fetch if

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20 // of a response, in bytes
-	maxKeys      = 100     // in a key set
+	maxKeys      = 100 // in a key set
 	maxRedirects = 3
 )
 
@@ -24,18 +23,11 @@ const (
 type source struct {
 	config     Config
 	client     *http.Client
-	own        bool   // the client was made by newSource
 	discovered string // the URL of the keys that discovery returned
 }
 
 func newSource(c Config) *source {
-	client := http.Client{}
-	if c.HTTP != nil {
-		client = *c.HTTP
-	} else if transport, ok := http.DefaultTransport.(*http.Transport); ok {
-		client.Transport = transport.Clone()
-	}
-	theirs := client.CheckRedirect
+	client := Client(c.HTTP)
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		first := via[0].URL
 		switch {
@@ -43,19 +35,10 @@ func newSource(c Config) *source {
 			return errors.New("it redirects to another origin")
 		case len(via) > maxRedirects:
 			return errors.New("it redirects too often")
-		case theirs != nil:
-			return theirs(next, via)
 		}
 		return nil
 	}
-	return &source{config: c, client: &client, own: c.HTTP == nil}
-}
-
-// close closes idle connections.
-func (s *source) close() {
-	if s.own {
-		s.client.CloseIdleConnections()
-	}
+	return &source{config: c, client: client}
 }
 
 // keys fetches the issuer's keys for signatures. An issuer may have none.
@@ -149,14 +132,7 @@ func (s *source) get(ctx context.Context, address string) ([]byte, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the response is %q", res.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > maxBody {
-		return nil, fmt.Errorf("the response has more than %d bytes", maxBody)
-	}
-	return body, nil
+	return io.ReadAll(res.Body)
 }
 
 // parseKeys returns the keys of a set that can verify signatures. It skips

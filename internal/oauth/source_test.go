@@ -12,6 +12,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 )
 
 func TestWellKnown(t *testing.T) {
@@ -134,7 +137,7 @@ func TestFetchingKeys(t *testing.T) {
 		{"endless keys", func(s, _ *site) {
 			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
 			s.answers["/keys"] = text(set + strings.Repeat(" ", maxBody))
-		}, "more than 1048576 bytes"},
+		}, "larger than the limit"},
 		{"too many keys", func(s, _ *site) {
 			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
 			s.answers["/keys"] = text(`{"keys":[` + strings.Repeat("{},", maxKeys) + `{}]}`)
@@ -153,8 +156,7 @@ func TestFetchingKeys(t *testing.T) {
 			s, other := newSite(t), newSite(t)
 			s.answers["/keys"] = text(set)
 			c.setUp(s, other)
-			src := newSource(Config{Issuer: s.URL + path})
-			defer src.close()
+			src := newSource(Config{Issuer: s.URL + path, HTTP: egresstest.Local(t, s.URL, other.URL)})
 			keys, err := src.keys(t.Context())
 			if c.want == "" {
 				if err != nil || len(keys) != 1 || keys[0].KeyID != "k" {
@@ -177,8 +179,7 @@ func TestDiscoveryIsDoneOnce(t *testing.T) {
 	s := newSite(t)
 	s.answers["/.well-known/oauth-authorization-server"] = metadata(s.URL, s.URL+"/keys")
 	s.answers["/keys"] = text(`{"keys":[]}`)
-	src := newSource(Config{Issuer: s.URL})
-	defer src.close()
+	src := newSource(Config{Issuer: s.URL, HTTP: egresstest.Local(t, s.URL)})
 	fetch := func(wantErr bool, want ...string) {
 		t.Helper()
 		s.asked = nil
@@ -199,16 +200,52 @@ func TestDiscoveryIsDoneOnce(t *testing.T) {
 	fetch(false, wellKnown, "/moved")
 }
 
-// TestClientRedirectPolicy keeps the redirect policy of a client that is stricter.
-func TestClientRedirectPolicy(t *testing.T) {
-	s := newSite(t)
-	s.answers["/old"] = redirect("/keys")
-	s.answers["/keys"] = text(`{"keys":[]}`)
-	strict := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	s.answers["/.well-known/oauth-authorization-server"] = metadata(s.URL, s.URL+"/old")
-	src := newSource(Config{Issuer: s.URL, HTTP: strict})
-	if _, err := src.keys(t.Context()); err == nil || !strings.Contains(err.Error(), "302") {
-		t.Errorf("error %v, want one with the redirect", err)
+// TestClient: a request that has failed for a moment is sent again with its credential, unless it may have had an
+// effect; addresses outside the rules are not reached.
+func TestClient(t *testing.T) {
+	s, private := newSite(t), newSite(t)
+	busy := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	client := Client(egresstest.Local(t, s.URL))
+	for name, c := range map[string]struct {
+		first  http.HandlerFunc
+		status int
+		asked  int
+	}{
+		"busy":   {busy, http.StatusOK, 2},
+		"broken": {broken, http.StatusInternalServerError, 1},
+	} {
+		s.asked = nil
+		s.answers["/token"] = func(w http.ResponseWriter, r *http.Request) {
+			id, secret, _ := r.BasicAuth()
+			if r.FormValue("grant_type") != "x" || id != "id" || secret != "word" {
+				t.Errorf("%s: the form is %v, of %s", name, r.Form, id)
+			}
+			if len(s.asked) == 1 {
+				c.first(w, r)
+			}
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/token", strings.NewReader("grant_type=x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.SetBasicAuth("id", "word")
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != c.status || len(s.asked) != c.asked {
+			t.Errorf("%s: status %d after %d requests", name, res.StatusCode, len(s.asked))
+		}
+	}
+	res, err := client.Get(private.URL)
+	if err == nil {
+		_ = res.Body.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "may not be reached") || len(private.asked) > 0 {
+		t.Errorf("a private address: %v, asked for %q", err, private.asked)
 	}
 }
 
@@ -222,11 +259,20 @@ func TestKeysOverTLS(t *testing.T) {
 	key := newEC(t, "k")
 	is.publish(key.public())
 	config := is.config(now)
-	config.HTTP = secure.Client()
+	local := egress.Rules{AllowPrivate: []string{strings.TrimPrefix(is.URL, "https://")}}
+	web, err := egress.NewClient(egress.ClientOptions{
+		Roots: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs,
+		Rules: func(string) (egress.Rules, error) { return local, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	config.HTTP = web
 	if got := code(t, verifier(t, config), key.sign(t, nil, is.claims(now, nil))); got != "" {
 		t.Errorf("with the issuer's certificate known: %q", got)
 	}
-	config.HTTP = nil
+	config.HTTP = egresstest.Local(t, is.URL)
 	if got := code(t, verifier(t, config), key.sign(t, nil, is.claims(now, nil))); got != Unavailable {
 		t.Errorf("with an unknown certificate: %q", got)
 	}

@@ -6,19 +6,21 @@
 // does not know the rights of a profile. It issues no tokens, passes none on, and puts no part
 // of a token into an error.
 //
-// Begin with Verifier.Verify; keyring.find gets the keys.
+// Begin with Verifier.Verify; keyring.find gets the keys. [Client] sends all requests to authorization servers, of this
+// package and of others.
 package oauth
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 const (
@@ -40,9 +42,8 @@ type Config struct {
 	// ScopeProfiles maps scopes to the profiles that they grant, or to
 	// policy.AnyProfile. A token without such a scope is refused.
 	ScopeProfiles map[string][]string
-	// HTTP fetches the keys; nil means a new client. Redirects to other
-	// origins are always refused.
-	HTTP *http.Client
+	// HTTP fetches the keys, over package api. Redirects to other origins are refused.
+	HTTP outbound.Client
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -72,6 +73,9 @@ type Verifier struct {
 func New(c Config) (*Verifier, error) {
 	if err := errors.Join(c.checkIssuer(), c.checkAudiences(), c.checkScopes()); err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
+	}
+	if c.HTTP == nil {
+		return nil, errors.New("oauth: no client fetches the keys")
 	}
 	v := &Verifier{
 		Resource:  NewResource(c.Issuer, c.ScopeProfiles),

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/login"
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/server"
 )
@@ -42,14 +43,14 @@ type Sources struct {
 	metadata string          // URL of its metadata
 }
 
-// WithOAuth adds an issuer, unless the settings name none.
-func (i *Sources) WithOAuth(c config.OAuth) error {
+// WithOAuth adds an issuer, unless the settings name none. Its keys are fetched with web.
+func (i *Sources) WithOAuth(c config.OAuth, web outbound.Client) error {
 	i.metadata = strings.TrimSuffix(i.Endpoint, "/mcp") + "/.well-known/oauth-protected-resource/mcp"
 	if c.Issuer == "" {
 		return nil
 	}
 	v, err := oauth.New(oauth.Config{
-		Issuer: c.Issuer, Audiences: []string{cmp.Or(c.Audience, i.Endpoint)}, ScopeProfiles: c.Scopes,
+		Issuer: c.Issuer, Audiences: []string{cmp.Or(c.Audience, i.Endpoint)}, ScopeProfiles: c.Scopes, HTTP: web,
 	})
 	if err != nil {
 		return fmt.Errorf("connections.oauth: %w", err)

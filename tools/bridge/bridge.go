@@ -67,6 +67,8 @@ type Options struct {
 	Start func(ctx context.Context, p Program, output func([]byte), gone func(error)) (upstream.Process, error)
 	// Transport connects to the server, and to no private address but its own and its Hosts.
 	Transport func(s Server) (http.RoundTripper, error)
+	// Web returns a client for a login to the server. It reaches public addresses, and what Transport reaches.
+	Web func(s Server) (Web, error)
 	// Secret reads a secret of the vault. It is masked from then on.
 	Secret func(name string) (string, error)
 	Vault  Vault // of the tokens of logins; nil: there are no logins

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
+	"github.com/mcp-tools/mcp-tools/internal/oauth"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
@@ -25,8 +27,6 @@ import (
 
 const (
 	loginTime    = 10 * time.Minute // for a person
-	requestTime  = 30 * time.Second // of one request to an authorization server
-	maxDocument  = 1 << 20          // bytes of its answers
 	clientName   = "mcp-tools"
 	callbackPath = "/callback"
 
@@ -109,26 +109,20 @@ func (b *Bridge) forgetLogin(server string) error {
 	return b.o.Vault.Remove(context.Background(), loginName(server))
 }
 
-// boundedTransport bounds the answers of authorization servers, and keeps requests to one place each.
-type boundedTransport struct{ base http.RoundTripper }
-
-func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := t.base.RoundTrip(r)
-	if err == nil {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxDocument), response.Body}
-	}
-	return response, err
+// A Web is the client for the requests of a login.
+type Web interface {
+	outbound.Client
+	io.Closer
 }
 
-// loginClient is the HTTP client for authorization servers. It follows no redirects.
-func loginClient(base http.RoundTripper) *http.Client {
-	return &http.Client{
-		Transport: boundedTransport{base}, Timeout: requestTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// withClient passes an HTTP client for the authorization server of a server to use.
+func (b *Bridge) withClient(s Server, use func(*http.Client) error) error {
+	web, err := b.o.Web(s)
+	if err != nil {
+		return err
 	}
+	defer func() { _ = web.Close() }() // ends idle connections
+	return use(oauth.Client(web))
 }
 
 // transport connects to a server, with the token of its login if there is one.
@@ -191,8 +185,12 @@ func (a *authorized) token(ctx context.Context) (*oauth2.Token, error) {
 	if a.login.Token.Valid() {
 		return a.login.Token, nil
 	}
-	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, loginClient(a.base))
-	renewed, err := a.login.source(ctx).Token()
+	var renewed *oauth2.Token
+	err := a.b.withClient(a.settings, func(client *http.Client) (err error) {
+		ctx := context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client)
+		renewed, err = a.login.source(ctx).Token()
+		return err
+	})
 	if err != nil {
 		return nil, errors.New("the token could not be renewed") // the error has the answer of the server
 	}
@@ -203,7 +201,11 @@ func (a *authorized) token(ctx context.Context) (*oauth2.Token, error) {
 // refused is called when the server does not accept the token. If it names another issuer now the login is dropped:
 // its tokens must not go to where that one says.
 func (a *authorized) refused(ctx context.Context, response *http.Response) {
-	issuer, err := issuerOf(ctx, loginClient(a.base), a.settings.URL, response.Header)
+	var issuer string
+	err := a.b.withClient(a.settings, func(client *http.Client) (err error) {
+		issuer, err = issuerOf(ctx, client, a.settings.URL, response.Header)
+		return err
+	})
 	if err != nil {
 		return
 	}
@@ -294,23 +296,23 @@ func (b *Bridge) logIn(ctx context.Context, name string, get func(ctx context.Co
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
-	base, err := b.o.Transport(one.Server)
+	done := login{URL: one.URL}
+	err = b.withClient(one.Server, func(client *http.Client) error {
+		challenge, err := b.challenge(ctx, client, one.URL)
+		if err != nil {
+			return err
+		}
+		if done.Issuer, err = issuerOf(ctx, client, one.URL, challenge.Header); err != nil {
+			return err
+		}
+		if err := get(ctx, client, challenge, &done); err != nil {
+			return tool.Errorf(tool.Refused, "the login to %q has failed: %s", name,
+				cleaned(text.Clip(err.Error(), maxReason), maxReason)).Try("try again").Because(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	client := loginClient(base)
-	challenge, err := b.challenge(ctx, client, one.URL)
-	if err != nil {
-		return err
-	}
-	issuer, err := issuerOf(ctx, client, one.URL, challenge.Header)
-	if err != nil {
-		return err
-	}
-	done := login{URL: one.URL, Issuer: issuer}
-	if err := get(ctx, client, challenge, &done); err != nil {
-		return tool.Errorf(tool.Refused, "the login to %q has failed: %s", name,
-			cleaned(text.Clip(err.Error(), maxReason), maxReason)).Try("try again").Because(err)
 	}
 	if done.Token == nil {
 		return tool.Errorf(tool.Unavailable, "the server %q wants no login", name).Try("use it")

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -135,6 +136,11 @@ func newGuarded(t *testing.T) *guarded {
 	return g
 }
 
+// web returns the Web of Options that reaches g.
+func (g *guarded) web(t *testing.T) func(Server) (Web, error) {
+	return func(Server) (Web, error) { return egresstest.Local(t, g.URL), nil }
+}
+
 // TestLogin: discovery, registration, PKCE, a browser that comes back, renewal, and a token that is refused.
 func TestLogin(t *testing.T) {
 	g := newGuarded(t)
@@ -144,6 +150,7 @@ func TestLogin(t *testing.T) {
 		o.Settings["hub"] = Server{URL: g.URL + "/mcp"}
 		o.Vault = vault
 		o.Transport = func(Server) (http.RoundTripper, error) { return http.DefaultTransport, nil }
+		o.Web = g.web(t)
 		o.Mask = func(name string, values ...string) { masked.Store(name, values) }
 	})
 	if _, err := b.Refresh(t.Context(), "hub"); err == nil || !strings.Contains(err.Error(), "bridge login hub") {
@@ -235,6 +242,7 @@ func TestLoginMachine(t *testing.T) {
 		o.Settings["hub"] = Server{URL: g.URL + "/mcp"}
 		o.Vault = &memoryVault{values: make(map[string][]byte)}
 		o.Transport = func(Server) (http.RoundTripper, error) { return http.DefaultTransport, nil }
+		o.Web = g.web(t)
 		o.Mask = func(name string, values ...string) { masked.Store(name, values) }
 	})
 	err := b.LoginMachine(t.Context(), "hub", "machine", "wrong")

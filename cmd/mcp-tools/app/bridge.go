@@ -78,7 +78,7 @@ func (p bridgeParts) options() bridge.Options {
 	vault := bridgeVault{p.env, p.loaded.Config}
 	return bridge.Options{
 		Scrub: p.scrub.JSON, Store: p.store, Settings: p.loaded.Config.MCPServers,
-		Dir: filepath.Join(p.data, "mcp"), Transport: p.transport, Version: version.String(), Log: p.log,
+		Dir: filepath.Join(p.data, "mcp"), Transport: p.transport, Web: p.web, Version: version.String(), Log: p.log,
 		PublicURL: p.loaded.Config.Server.PublicURL, Vault: vault,
 		Mask: func(name string, values ...string) {
 			values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
@@ -149,12 +149,25 @@ func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err erro
 	return errors.Join(use(b), b.Close())
 }
 
-// transport connects to one server over HTTP. The operator has chosen its address, so that it may be
-// private; others may not.
-func (p bridgeParts) transport(s bridge.Server) (http.RoundTripper, error) {
-	dialer, err := egress.NewDialer(egress.Rules{
+// rules returns the rules for connections to one server and its login. The operator has chosen the address of the
+// server, so that it may be private; others may not.
+func (p bridgeParts) rules(s bridge.Server) egress.Rules {
+	return egress.Rules{
 		AllowPrivate: append(slices.Clone(s.Hosts), netaddr.OfURL(s.URL)), Own: ownPorts(p.loaded.Config.Server),
-	}, net.DefaultResolver)
+	}
+}
+
+// web returns the client for the login of one server.
+func (p bridgeParts) web(s bridge.Server) (bridge.Web, error) {
+	return egress.NewClient(egress.ClientOptions{
+		Agent: "mcp-tools/" + version.String(),
+		Rules: func(string) (egress.Rules, error) { return p.rules(s), nil },
+	})
+}
+
+// transport connects to one server over HTTP.
+func (p bridgeParts) transport(s bridge.Server) (http.RoundTripper, error) {
+	dialer, err := egress.NewDialer(p.rules(s), net.DefaultResolver)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/login"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -210,7 +211,13 @@ func hostOf(endpoint string) string {
 func (a *App) identities(ctx context.Context, endpoint string) (*identity.Sources, error) {
 	ids := &identity.Sources{Table: tokens.New(tokens.Options{DB: a.store, Log: a.log}), Listed: a.listed, Endpoint: endpoint}
 	a.onClose(ids.Table.Close)
-	if err := ids.WithOAuth(a.loaded.Config.Connections.OAuth); err != nil {
+	issuer := a.loaded.Config.Connections.OAuth
+	web, err := ServiceClient(a.loaded.Config, egress.Limits{}, issuer.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	a.onClose(web.Close)
+	if err := ids.WithOAuth(issuer, web); err != nil {
 		return nil, err
 	}
 	a.onClose(ids.Close)
