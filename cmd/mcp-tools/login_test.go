@@ -399,3 +399,53 @@ func TestLoginClients(t *testing.T) {
 		}
 	}
 }
+
+// TestLoginRemote goes from a 401 to a call of a tool with mcp-remote, which clients without a login of their own start.
+func TestLoginRemote(t *testing.T) {
+	s := serveLogin(t)
+	node, modules := conformance.Install(t, filepath.Join("..", "..")).Node()
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(node, filepath.Join(modules, "mcp-remote", "dist", "proxy.js"), s.url, port, "--transport", "http-only")
+	cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+s.cert, "MCP_REMOTE_CONFIG_DIR="+t.TempDir(), "BROWSER=true")
+	log, problems := io.Pipe()
+	defer log.Close()
+	cmd.Stderr = problems
+	client := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "1"}, nil)
+	var session *mcp.ClientSession
+	connected := make(chan error, 1)
+	go func() {
+		var err error
+		session, err = client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+		connected <- err
+		problems.CloseWithError(err)
+	}()
+	said, all := bufio.NewScanner(log), ""
+	for said.Scan() && !strings.HasPrefix(said.Text(), strings.TrimSuffix(s.url, "mcp")+"oauth/") {
+		all += said.Text() + "\n"
+	}
+	if said.Text() == "" {
+		t.Fatalf("%v: %s", said.Err(), all)
+	}
+	res, err := http.Get(s.logIn(said.Text()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, log) }()
+	if err := <-connected; err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	answer, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_file", Arguments: map[string]any{"path": "README.md"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := answer.Content[0].(*mcp.TextContent); !ok || !strings.Contains(text.Text, "A small shop.") {
+		t.Errorf("the result is %+v", answer.Content[0])
+	}
+}
