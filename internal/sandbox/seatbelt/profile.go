@@ -29,6 +29,11 @@ type access struct {
 // A hard link and a clone are a second name that no rule knows, so neither is allowed, and programs copy instead. Of the
 // services of the system commands reach only the names of users and the log: no keychain, no clipboard, no other
 // programs, and no name servers, as the proxy looks up names.
+//
+// Apple's own profiles allow writing to /dev/fd, whose files are the descriptors that a process has already: shells
+// open it for >/dev/stderr. The one sysctl that may be written is a question of Java about processors, which passes
+// its argument as a value. The names in shared memory are of the notifications of the system, which are only read, and of
+// OpenMP, which finds a second copy of itself by them.
 const base = `(version 1)
 (deny default)
 (import "dyld-support.sb")
@@ -37,9 +42,13 @@ const base = `(version 1)
 (allow process-info* (target same-sandbox))
 (allow signal (target same-sandbox))
 (allow sysctl-read)
+(allow sysctl-write (sysctl-name "kern.grade_cputype"))
 (allow system-sched)
 (allow pseudo-tty)
 (allow ipc-posix-sem)
+(allow ipc-posix-shm-read* (ipc-posix-name "apple.shm.notification_center"))
+(allow ipc-posix-shm-read* ipc-posix-shm-write*
+  (ipc-posix-name-regex #"^/__KMP_REGISTERED_LIB_[0-9]+$"))
 (allow mach-lookup
   (global-name "com.apple.bsd.dirhelper")
   (global-name "com.apple.logd")
@@ -49,6 +58,10 @@ const base = `(version 1)
   (global-name "com.apple.system.opendirectoryd.membership"))
 (allow file-read*)
 (allow file-map-executable)
+(allow file-write-data
+  (literal "/dev/stdout")
+  (literal "/dev/stderr")
+  (subpath "/dev/fd"))
 (allow file-write* file-ioctl
   (literal "/dev/null")
   (literal "/dev/zero")

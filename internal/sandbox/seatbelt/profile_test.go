@@ -94,6 +94,11 @@ func TestAccess(t *testing.T) {
 		{"process-fork", "", true}, {"sysctl-read", "", true}, {"system-sched", "", true}, {"pseudo-tty", "", true},
 		{"ipc-posix-sem", "", true}, {"process-info-pidinfo", "target same-sandbox", true}, {read, "/Network/x", false},
 		{read, "/private/var/tmp/x", false}, {read, "/private/var/root/x", false}, {read, "/private/var/mail/x", false},
+		{write, "/dev/fd/2", true}, {write, "/dev/stderr", true}, {write, "/dev/disk0", false},
+		{"file-write-create", "/dev/fd/x", false}, {"sysctl-write", "name kern.grade_cputype", true},
+		{"sysctl-write", "name kern.hostname", false}, {"ipc-posix-shm-read-data", "name apple.shm.notification_center", true},
+		{"ipc-posix-shm-write-data", "name apple.shm.notification_center", false},
+		{"ipc-posix-shm-write-create", "/__KMP_REGISTERED_LIB_71", true}, {"ipc-posix-shm-write-create", "/other", false},
 		{read, "/private/var/log/x", false}, {write, "/Users/ann/src/.git/config", false}, {move, "/opt/data/caches/1", false},
 	}
 	p := parse(t, workspacesComplete("nested"))
@@ -296,7 +301,7 @@ func ruleOf(t *testing.T, form []any, values map[string]string) parsedRule {
 			r.filters = append(r.filters, func(o string) bool { return within(value, o) })
 		case "literal":
 			r.filters = append(r.filters, func(o string) bool { return o == value })
-		case "regex":
+		case "regex", "ipc-posix-name-regex":
 			pattern := regexp.MustCompile(string(last.(regex)))
 			r.filters = append(r.filters, pattern.MatchString)
 		case "remote", "local":
@@ -308,7 +313,7 @@ func ruleOf(t *testing.T, form []any, values map[string]string) parsedRule {
 			})
 		case "target":
 			r.filters = append(r.filters, func(o string) bool { return o == "target "+string(last.(word)) })
-		case "global-name":
+		case "global-name", "sysctl-name", "ipc-posix-name":
 			r.filters = append(r.filters, func(o string) bool { return o == "name "+value })
 		default:
 			t.Fatalf("an unknown filter %s", kind)
