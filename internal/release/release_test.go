@@ -355,10 +355,22 @@ func TestSign(t *testing.T) {
 	if _, signature, err := sign(""); err != nil || signature != nil {
 		t.Errorf("without a key: %v, %s", err, signature)
 	}
+	locked := filepath.Join(t.TempDir(), "locked.key")
+	if text, err = minisign.EncryptKey("a long password", key); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(locked, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(passwordEnv, "a long password")
+	if sums, signature, err := sign(locked); err != nil || !minisign.Verify(public, sums, signature) {
+		t.Errorf("a key with a password: %v: %s", err, signature)
+	}
+	t.Setenv(passwordEnv, "another password")
 	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{file, file + "x"} {
+	for _, file := range []string{file, file + "x", locked} {
 		if _, _, err := sign(file); err == nil {
 			t.Errorf("%s is a key", file)
 		}
