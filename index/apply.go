@@ -18,11 +18,12 @@ const maxStep = 1000
 
 // A Batch is a list of changes: deletions come first, then each document
 // replaces the one of the same ID. Cursor, if it is not empty, is returned by
-// Index.Cursor from then on.
+// Index.Cursor from then on, and the values of Marks by Index.Mark.
 type Batch struct {
 	Put    []Document
 	Delete []string
 	Cursor string
+	Marks  map[string]string // by scope
 }
 
 // Apply makes the changes and returns when they are on disk. A large batch is
@@ -41,7 +42,7 @@ func (x *Index) Apply(ctx context.Context, b Batch) error {
 		step.Put = takeFirst(&b.Put, maxStep-len(step.Delete))
 		last := len(b.Put)+len(b.Delete) == 0
 		if last {
-			step.Cursor = b.Cursor
+			step.Cursor, step.Marks = b.Cursor, b.Marks
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -89,6 +90,9 @@ func (x *Index) step(ctx context.Context, b Batch) (err error) {
 	}
 	if b.Cursor != "" {
 		changes.SetInternal([]byte(keyCursor), []byte(b.Cursor))
+	}
+	for scope, mark := range b.Marks {
+		changes.SetInternal(keyOf(scope).mark(), []byte(mark))
 	}
 	if err := recount(view, changes, ids, records); err != nil {
 		return err

@@ -155,7 +155,17 @@ func (x *Index) Cursor() (place string, err error) {
 	return place, err
 }
 
-// Reset empties the index and its cursor. It may be tried again after an error,
+// Mark returns the last mark that a batch has set for a scope, or "".
+func (x *Index) Mark(scope string) (mark string, err error) {
+	err = x.read(func(view *scorch.IndexSnapshot) error {
+		value, err := view.GetInternal(keyOf(scope).mark())
+		mark = string(value)
+		return err
+	})
+	return mark, err
+}
+
+// Reset empties the index and its cursor and marks. It may be tried again after an error,
 // such as a full disk.
 func (x *Index) Reset() error {
 	x.apply.Lock()

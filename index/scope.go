@@ -16,6 +16,7 @@ const (
 	keyFormat = "format"
 	keyCursor = "cursor"
 	keyCounts = "scope:" // followed by the scope's key in hexadecimal
+	keyMark   = "mark:"  // the same
 )
 
 // A scopeKey is the prefix of every term of a scope's documents. All keys have
@@ -35,6 +36,9 @@ func (k scopeKey) term(kind byte, text string) []byte {
 
 // counts returns the key of the value that holds the scope's counts.
 func (k scopeKey) counts() []byte { return hex.AppendEncode([]byte(keyCounts), k[:]) }
+
+// mark returns the key of the value that the index keeps for the owner of the scope.
+func (k scopeKey) mark() []byte { return hex.AppendEncode([]byte(keyMark), k[:]) }
 
 // counts are the numbers of BM25 about all documents of a scope.
 type counts struct {

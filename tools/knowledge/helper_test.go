@@ -55,23 +55,25 @@ func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bo
 	defer f.mu.Unlock()
 	b := index.Batch{Delete: f.have}
 	f.have = nil
-	for after := ""; ; {
-		keys, err := f.source.Keys(ctx, after, 100)
-		if err != nil {
-			return index.Result{}, false, err
+	for _, scope := range q.Scopes {
+		for after := ""; ; {
+			keys, err := f.source.Keys(ctx, scope, after, 100)
+			if err != nil {
+				return index.Result{}, false, err
+			}
+			if len(keys) == 0 {
+				break
+			}
+			documents, err := f.source.Load(ctx, keys, func(s string) bool { return s == scope })
+			if err != nil {
+				return index.Result{}, false, err
+			}
+			for _, key := range keys {
+				b.Put = append(b.Put, documents[key]...)
+				f.have = append(f.have, key)
+			}
+			after = keys[len(keys)-1]
 		}
-		if len(keys) == 0 {
-			break
-		}
-		documents, err := f.source.Load(ctx, keys)
-		if err != nil {
-			return index.Result{}, false, err
-		}
-		for _, key := range keys {
-			b.Put = append(b.Put, documents[key]...)
-			f.have = append(f.have, key)
-		}
-		after = keys[len(keys)-1]
 	}
 	if err := f.index.Apply(ctx, b); err != nil {
 		return index.Result{}, false, err

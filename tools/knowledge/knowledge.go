@@ -86,24 +86,30 @@ func NewSource(s *store.Store) Source { return Source{s} }
 // Topic returns the topic of the change feed that announces changes.
 func (Source) Topic() string { return topic }
 
-// Load returns the documents of entities, by id.
-func (s Source) Load(ctx context.Context, ids []string) (map[string][]index.Document, error) {
+// Load returns the documents of entities of the wanted scopes, by id.
+func (s Source) Load(ctx context.Context, ids []string, wanted func(string) bool) (map[string][]index.Document, error) {
 	documents := map[string][]index.Document{}
 	err := s.store.View(ctx, func(t *store.Tx) error {
 		var args []any
 		found, err := rows{t}.listEntities("e.id IN ("+store.In(&args, ids)+")", args...)
 		for _, e := range found {
-			documents[e.ID] = []index.Document{document(e)}
+			if wanted(scope(e.Owner)) {
+				documents[e.ID] = []index.Document{document(e)}
+			}
 		}
 		return err
 	})
 	return documents, err
 }
 
-// Keys returns the ids of entities after one, in order.
-func (s Source) Keys(ctx context.Context, after string, limit int) (list []string, err error) {
-	return store.Select(ctx, s.store, "SELECT id FROM entity WHERE id > $1 ORDER BY id LIMIT $2", []any{after, limit},
-		store.One[string])
+// Keys returns the ids of the entities of a scope after one, in order.
+func (s Source) Keys(ctx context.Context, scope, after string, limit int) (list []string, err error) {
+	parts := strings.SplitN(scope, "\x00", 3)
+	if len(parts) != 3 || parts[0] != topic {
+		return nil, nil
+	}
+	return store.Select(ctx, s.store, "SELECT id FROM entity WHERE agent = $1 AND usr = $2 AND id > $3 ORDER BY id LIMIT $4",
+		[]any{parts[1], parts[2], after, limit}, store.One[string])
 }
 
 func document(e graph.Entity) index.Document {

@@ -16,17 +16,25 @@ import (
 // Topic returns the topic of memories in the change feed. With Keys and Load it makes Rows a source of the indexer.
 func (r *Rows) Topic() string { return Topic }
 
-// Keys lists the ids of all memories.
-func (r *Rows) Keys(ctx context.Context, after string, limit int) ([]string, error) {
-	return r.IDs(ctx, after, limit)
+// Keys lists the ids of the memories of a scope.
+func (r *Rows) Keys(ctx context.Context, scope, after string, limit int) ([]string, error) {
+	if !strings.HasPrefix(scope, Topic+"\x00") {
+		return nil, nil
+	}
+	o := OwnerOf(scope)
+	return store.Select(ctx, r.store, "SELECT id FROM memory WHERE agent = $1 AND usr = $2 AND id > $3 AND "+isMemory+
+		" ORDER BY id LIMIT $4", []any{o.Agent, o.User, after, limit}, store.One[string])
 }
 
-// Load returns the parts of memories for the search index, by id.
-func (r *Rows) Load(ctx context.Context, ids []string) (map[string][]index.Document, error) {
+// Load returns the parts of memories of the wanted scopes for the search index, by id.
+func (r *Rows) Load(ctx context.Context, ids []string, wanted func(string) bool) (map[string][]index.Document, error) {
 	var args []any
 	docs, err := r.where(ctx, isMemory+" AND id IN ("+store.In(&args, ids)+")", args...)
 	parts := map[string][]index.Document{}
 	for _, d := range docs {
+		if !wanted(Scope(d.Owner)) {
+			continue
+		}
 		lang := index.Language(d.Text)
 		for n, c := range chunksOf(d) {
 			parts[d.ID] = append(parts[d.ID], index.Document{

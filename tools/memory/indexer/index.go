@@ -1,12 +1,16 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,14 +19,15 @@ import (
 
 const (
 	// form changes whenever sources would make other documents of the same rows.
-	form = "1 "
+	form = "2 "
 
-	maxKeys     = 500              // of a source, that are listed at once
-	maxLoaded   = 50               // keys whose documents are read at once
-	maxText     = 4 << 20          // bytes of documents that are written at once
-	maxPieces   = 500              // documents that are written at once
-	cursorAge   = 10 * time.Minute // how old the cursor on disk may be
-	lastWriting = 2 * time.Second  // for the cursor, when everything is about to end
+	maxKeys     = 500                // of a source, that are listed at once
+	maxLoaded   = 50                 // keys whose documents are read at once
+	maxText     = 4 << 20            // bytes of documents that are written at once
+	maxPieces   = 500                // documents that are written at once
+	keep        = 7 * 24 * time.Hour // that a scope without searches is followed
+	cursorAge   = 10 * time.Minute   // how old the cursor on disk may be
+	lastWriting = 2 * time.Second    // for the cursor, when everything is about to end
 
 	separator = "\x00" // between topic, name and the source's ID in the IDs of the index
 )
@@ -40,9 +45,97 @@ type searchIndex struct {
 	cursor  string    // how far the index has followed the feed
 	written string    // the cursor on disk
 	due     time.Time // when the cursor is written although no document is
-	// filling is the last key that is in an index that is being filled, and nil when everything is in it.
-	// Changes since cursor are read after that.
-	filling *Key
+	filling *filling  // the scope that is being filled, or nil
+
+	mu      sync.Mutex
+	used    map[string]bool // scopes that were searched since the process started
+	pending []string        // scopes to fill, or to mark as used
+	// marks are those of scopes in the index, as far as they are known: the day of a use and, while the scope is being filled,
+	// the last key in the index; "" if the scope is not there.
+	marks map[string]string
+}
+
+// A filling is a scope whose documents are being taken in.
+type filling struct {
+	scope string
+	key   Key // the last one that is in the index
+}
+
+// want says that scopes are searched. It reports whether some are not in the index, as far as that is known.
+func (s *searchIndex) want(scopes []string) (fill bool) {
+	day := today()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, scope := range scopes {
+		s.used[scope] = true
+		if s.marks[scope] != day && !slices.Contains(s.pending, scope) {
+			s.pending = append(s.pending, scope)
+		}
+		fill = fill || s.marks[scope] == "" || strings.Contains(s.marks[scope], separator)
+	}
+	return fill
+}
+
+func today() string { return strconv.FormatInt(time.Now().Unix()/day, 10) }
+
+// day is a day in seconds.
+const day = 24 * 60 * 60
+
+// wanted reports whether changes of a scope are followed: it is in the index, and was searched in the last days.
+func (s *searchIndex) wanted(scope string) bool {
+	if s.filling != nil && s.filling.scope == scope {
+		return true
+	}
+	s.mu.Lock()
+	mark, known := s.marks[scope]
+	s.mu.Unlock()
+	if !known {
+		mark, _ = s.index.Mark(scope) // if it cannot be read, the next search fills the scope
+		s.mark(scope, mark)
+	}
+	return fresh(mark)
+}
+
+// fresh reports whether a mark is of the last days.
+func fresh(mark string) bool {
+	mark, _, _ = strings.Cut(mark, separator)
+	at, err := strconv.ParseInt(mark, 10, 64)
+	return err == nil && time.Since(time.Unix(at*day, 0)) < keep
+}
+
+func (s *searchIndex) mark(scope, mark string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !fresh(mark) {
+		mark = "" // its changes are not followed any more: it is filled before it is searched
+	}
+	s.marks[scope] = mark
+}
+
+// emptied notes that nothing is in the index. What was searched is filled again.
+func (s *searchIndex) emptied() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.filling = nil
+	clear(s.marks)
+	s.pending = slices.Collect(maps.Keys(s.used))
+}
+
+// next returns the next scope to fill or to mark.
+func (s *searchIndex) next() (scope string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return "", false
+	}
+	return s.pending[0], true
+}
+
+// done removes a scope from those to fill.
+func (s *searchIndex) done(scope string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = slices.DeleteFunc(s.pending, func(p string) bool { return p == scope })
 }
 
 // Topics returns the topics of all sources.
@@ -63,8 +156,11 @@ func (s *searchIndex) Cursor(context.Context) (string, error) {
 			s.log.Info("the search index is built anew from the store", "err", reason)
 		}
 		s.index = x
-		s.cursor, s.filling = parseCursor(cursor)
-		s.saved(s.cursor)
+		cursor, known := strings.CutPrefix(cursor, form)
+		if !known {
+			cursor = ""
+		}
+		s.saved(cursor)
 		s.opened(x)
 	}
 	if s.suspect.Swap(false) {
@@ -73,21 +169,7 @@ func (s *searchIndex) Cursor(context.Context) (string, error) {
 	return s.cursor, nil
 }
 
-// parseCursor reads the state that a batch has written with its documents: the cursor, and
-// while the index is being filled, the last key in it.
-func parseCursor(text string) (cursor string, filling *Key) {
-	cursor, ok := strings.CutPrefix(text, form)
-	if !ok {
-		return "", nil
-	}
-	if parts := strings.SplitN(cursor, separator, 3); len(parts) == 3 {
-		return parts[0], &Key{parts[1], parts[2]}
-	}
-	return cursor, nil
-}
-
-// Apply replaces the documents of keys that have changed. When changes are lost it fills the index, a part in
-// each call.
+// Apply replaces the documents of keys that have changed, and fills scopes that are searched, a part in each call.
 func (s *searchIndex) Apply(ctx context.Context, c Changes) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a damaged index can do anything
@@ -98,19 +180,26 @@ func (s *searchIndex) Apply(ctx context.Context, c Changes) (more bool, err erro
 			s.cursor = ""
 		}
 	}()
-	switch {
-	case c.Lost:
+	if c.Lost {
 		if err := s.index.Reset(); err != nil {
 			return false, err
 		}
-		s.cursor, s.written, s.filling = c.Next, "", &Key{}
-		fallthrough
-	case s.filling != nil:
-		return true, s.fill(ctx)
-	case len(c.Keys) == 0:
+		s.emptied()
+		s.cursor, s.written = c.Next, "" // the first batch has it
+		return true, nil
+	}
+	if err := s.follow(ctx, c); err != nil {
+		return false, err
+	}
+	return s.fill(ctx)
+}
+
+// follow takes changes in.
+func (s *searchIndex) follow(ctx context.Context, c Changes) (err error) {
+	if len(c.Keys) == 0 {
 		s.cursor = c.Next
 		s.saveCursor(ctx, false)
-		return false, nil
+		return nil
 	}
 	byTopic := map[string][]string{}
 	for _, k := range c.Keys {
@@ -118,46 +207,90 @@ func (s *searchIndex) Apply(ctx context.Context, c Changes) (more bool, err erro
 	}
 	for topic, names := range byTopic {
 		if delete(byTopic, topic); len(byTopic) > 0 {
-			err = s.take(ctx, topic, names, true, "")
-		} else if err = s.take(ctx, topic, names, true, form+c.Next); err == nil {
-			s.saved(c.Next)
+			err = s.take(ctx, topic, names, index.Batch{})
+		} else {
+			err = s.take(ctx, topic, names, index.Batch{Cursor: form + c.Next})
 		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.cursor = c.Next; s.written != c.Next { // nothing was written, and so not the cursor
+		s.saveCursor(ctx, false)
+	}
+	return nil
+}
+
+// fill takes the next documents of a scope that is searched into the index.
+func (s *searchIndex) fill(ctx context.Context) (more bool, err error) {
+	if s.filling == nil {
+		scope, ok := s.next()
+		if !ok {
+			return false, nil
+		}
+		mark, err := s.index.Mark(scope)
 		if err != nil {
 			return false, err
 		}
+		s.mu.Lock()
+		if was, known := s.marks[scope]; known && was == "" {
+			mark = "" // its changes were not followed
+		}
+		s.mu.Unlock()
+		f := &filling{scope: scope}
+		if parts := strings.SplitN(mark, separator, 3); fresh(mark) && len(parts) == 3 {
+			f.key = Key{parts[1], parts[2]}
+		} else if fresh(mark) {
+			if mark != today() {
+				mark = today()
+				if err := s.index.Apply(ctx, index.Batch{Marks: map[string]string{scope: mark}}); err != nil {
+					return false, err
+				}
+			}
+			s.mark(scope, mark)
+			s.done(scope)
+			return true, nil
+		}
+		s.filling = f
 	}
-	return false, nil
+	f := s.filling
+	topic, names, next, err := s.keysOf(ctx, *f)
+	if err != nil {
+		return false, err
+	}
+	mark := today()
+	if next != (Key{}) {
+		mark += separator + next.Topic + separator + next.Name
+	}
+	if err := s.take(ctx, topic, names, index.Batch{Marks: map[string]string{f.scope: mark}}); err != nil {
+		return false, err
+	}
+	s.mark(f.scope, mark)
+	if f.key = next; next == (Key{}) {
+		s.done(f.scope)
+		s.filling = nil
+	}
+	return true, nil
 }
 
-// fill takes the next documents of the sources into the index. It continues where it, or another process, stopped.
-func (s *searchIndex) fill(ctx context.Context) error {
-	at := max(slices.Index(s.topics, s.filling.Topic), 0)
-	topic, after := s.topics[at], ""
-	if topic == s.filling.Topic {
-		after = s.filling.Name
+// keysOf returns the next keys of a scope, their topic, and the place to go on from: the zero Key at the end.
+func (s *searchIndex) keysOf(ctx context.Context, f filling) (topic string, names []string, next Key, err error) {
+	after := f.key.Name
+	for _, topic = range s.topics[max(slices.Index(s.topics, f.key.Topic), 0):] {
+		some, err := s.sources[topic].Keys(ctx, f.scope, after, maxKeys)
+		switch after = ""; {
+		case err != nil:
+			return "", nil, next, fmt.Errorf("the keys of %s: %w", topic, err)
+		case len(some) == 0:
+		case names != nil:
+			return next.Topic, names, Key{Topic: topic}, nil
+		case len(some) == maxKeys:
+			return topic, some, Key{topic, some[maxKeys-1]}, nil
+		default:
+			names, next.Topic = some, topic
+		}
 	}
-	names, err := s.sources[topic].Keys(ctx, after, maxKeys)
-	if err != nil {
-		return fmt.Errorf("the keys of %s: %w", topic, err)
-	}
-	var next *Key
-	cursor := form + s.cursor
-	if len(names) == maxKeys {
-		next = &Key{topic, names[maxKeys-1]}
-	} else if at < len(s.topics)-1 {
-		next = &Key{Topic: s.topics[at+1]}
-	}
-	if next != nil {
-		cursor += separator + next.Topic + separator + next.Name
-	}
-	if err := s.take(ctx, topic, names, false, cursor); err != nil {
-		return err
-	}
-	if s.filling = next; next == nil {
-		s.saved(s.cursor)
-		s.log.Debug("the search index was filled")
-	}
-	return nil
+	return cmp.Or(next.Topic, topic), names, Key{}, nil
 }
 
 // saved notes that a cursor is on disk.
@@ -168,7 +301,7 @@ func (s *searchIndex) saved(cursor string) {
 // saveCursor writes the cursor alone if it was not written for a long time, or now: the feed does not keep changes
 // forever.
 func (s *searchIndex) saveCursor(ctx context.Context, now bool) {
-	if s.index == nil || s.cursor == "" || s.filling != nil || s.cursor == s.written || !now &&
+	if s.index == nil || s.cursor == "" || s.cursor == s.written || !now &&
 		time.Now().Before(s.due) {
 		return
 	}
@@ -190,20 +323,20 @@ func sourceID(id string) string {
 	return parts[len(parts)-1]
 }
 
-// take writes the documents that some keys of a topic have now, in parts. The cursor is written with the last part,
-// so that after a crash all are read again. Documents that were indexed before are replaced if replace is set.
-func (s *searchIndex) take(ctx context.Context, topic string, names []string, replace bool, cursor string) error {
+// take writes the documents that some keys of a topic have now in the scopes that are wanted, in parts, and removes those that
+// they had. last has the cursor and the marks that are written with the last part, so that after a crash all are read again.
+func (s *searchIndex) take(ctx context.Context, topic string, names []string, last index.Batch) error {
 	var b index.Batch
 	var read []string // the names of the batch
 	size := 0
 	for some := range slices.Chunk(names, maxLoaded) {
 		if len(b.Put) >= maxPieces || size >= maxText {
-			if err := s.write(ctx, topic, read, b, replace); err != nil {
+			if err := s.write(ctx, topic, read, b); err != nil {
 				return err
 			}
 			b, read, size = index.Batch{}, nil, 0
 		}
-		docs, err := s.sources[topic].Load(ctx, some)
+		docs, err := s.sources[topic].Load(ctx, some, s.wanted)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", topic, err)
 		}
@@ -216,29 +349,36 @@ func (s *searchIndex) take(ctx context.Context, topic string, names []string, re
 		}
 		read = append(read, some...)
 	}
-	b.Cursor = cursor
-	return s.write(ctx, topic, read, b, replace)
+	b.Cursor, b.Marks = last.Cursor, last.Marks
+	return s.write(ctx, topic, read, b)
 }
 
-// write writes a batch with all documents of some keys.
-func (s *searchIndex) write(ctx context.Context, topic string, names []string, b index.Batch, replace bool) error {
-	if replace {
-		prefixes := make([]string, len(names))
-		for i, name := range names {
-			prefixes[i] = Key{topic, name}.prefix()
-		}
-		indexed, err := s.index.IDs(prefixes...)
-		if err != nil {
-			return err
-		}
-		kept := make(map[string]bool, len(b.Put))
-		for _, d := range b.Put {
-			kept[d.ID] = true
-		}
-		b.Delete = slices.DeleteFunc(indexed, func(id string) bool { return kept[id] })
+// write writes a batch with all documents of some keys. A batch with nothing but a cursor is not written.
+func (s *searchIndex) write(ctx context.Context, topic string, names []string, b index.Batch) error {
+	prefixes := make([]string, len(names))
+	for i, name := range names {
+		prefixes[i] = Key{topic, name}.prefix()
+	}
+	indexed, err := s.index.IDs(prefixes...)
+	if err != nil {
+		return err
+	}
+	kept := make(map[string]bool, len(b.Put))
+	for _, d := range b.Put {
+		kept[d.ID] = true
+	}
+	b.Delete = slices.DeleteFunc(indexed, func(id string) bool { return kept[id] })
+	if b.Cursor == "" && s.written == "" && s.cursor != "" {
+		b.Cursor = form + s.cursor
+	}
+	if len(b.Put)+len(b.Delete)+len(b.Marks) == 0 {
+		return nil
 	}
 	if err := s.index.Apply(ctx, b); err != nil {
 		return fmt.Errorf("writing the search index: %w", err)
+	}
+	if b.Cursor != "" {
+		s.saved(strings.TrimPrefix(b.Cursor, form))
 	}
 	return nil
 }

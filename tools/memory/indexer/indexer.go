@@ -8,9 +8,13 @@
 // names its readers, and the index keeps scopes apart.
 //
 // The store is the truth. The index is a copy that may be lost at any moment: its cursor in the
-// feed is written together with the documents, so that a crash costs only later changes. An
-// index that is empty, belongs to another store, or is further behind than the feed reaches
-// back is filled from the sources.
+// feed is written together with the documents, so that a crash costs only later changes.
+//
+// A process indexes the scopes that it searches: the first search of a scope fills it from the
+// sources, and from then on its changes are followed, until it was not searched for a week. So
+// processes that share a store do not index what only others search. An index that is empty,
+// belongs to another store, or is further behind than the feed reaches back is filled anew, with
+// the scopes that were searched since the process started.
 //
 // Nothing is opened before the first search. Begin with [Open] and [Indexer.Search].
 package indexer
@@ -30,11 +34,11 @@ import (
 type Source interface {
 	// Topic returns the topic of its keys in the change feed.
 	Topic() string
-	// Load returns the documents of keys as they are now, none for a key that does not exist or cannot be indexed. An
-	// error means that nothing can be read at present. IDs of documents are unique within the source.
-	Load(ctx context.Context, keys []string) (map[string][]index.Document, error)
-	// Keys lists keys in their order, beginning after one.
-	Keys(ctx context.Context, after string, limit int) ([]string, error)
+	// Load returns the documents of keys as they are now, as far as their scope is wanted; none for a key that does not exist
+	// or cannot be indexed. An error means that nothing can be read at present. IDs of documents are unique within the source.
+	Load(ctx context.Context, keys []string, wanted func(scope string) bool) (map[string][]index.Document, error)
+	// Keys lists the keys with documents in a scope in their order, beginning after one.
+	Keys(ctx context.Context, scope, after string, limit int) ([]string, error)
 }
 
 // Options are the dependencies of an Indexer.
@@ -77,7 +81,8 @@ func Open(o Options) *Indexer {
 		o.Patience = defaultPatience
 	}
 	i := &Indexer{o: o, opened: make(chan struct{})}
-	i.keeps = &searchIndex{dir: o.Dir, log: o.Log, sources: map[string]Source{}, opened: i.use}
+	i.keeps = &searchIndex{dir: o.Dir, log: o.Log, sources: map[string]Source{}, opened: i.use,
+		used: map[string]bool{}, marks: map[string]string{}}
 	for _, s := range o.Sources {
 		i.keeps.sources[s.Topic()] = s
 		i.keeps.topics = append(i.keeps.topics, s.Topic())
@@ -117,6 +122,7 @@ func (i *Indexer) Close() error {
 // Search finds documents. It waits until the commits before the call are indexed; if that takes
 // too long, fresh is false and the latest documents may be missing.
 func (i *Indexer) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
+	i.keeps.want(q.Scopes)
 	x, err := i.open(ctx)
 	if err != nil {
 		return index.Result{}, false, err
@@ -153,9 +159,15 @@ func (i *Indexer) searchAgain(ctx context.Context, x *index.Index, q index.Query
 // SearchNow searches the present index, without catching up, for hints that are not worth
 // waiting for. It finds nothing if the index does not open at once.
 func (i *Indexer) SearchNow(ctx context.Context, q index.Query) (index.Result, error) {
+	fill := i.keeps.want(q.Scopes)
 	brief, cancel := context.WithTimeout(ctx, opening)
 	x, err := i.open(brief)
 	cancel()
+	if fill && err == nil {
+		i.mu.Lock()
+		signal(i.sub.asked)
+		i.mu.Unlock()
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return index.Result{}, nil
 	}

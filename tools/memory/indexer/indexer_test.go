@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func (w *world) set(key string, pieces ...string) {
 
 func (w *world) Topic() string { return "t" }
 
-func (w *world) Load(_ context.Context, keys []string) (map[string][]index.Document, error) {
+func (w *world) Load(_ context.Context, keys []string, wanted func(string) bool) (map[string][]index.Document, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	docs := map[string][]index.Document{}
@@ -60,17 +61,28 @@ func (w *world) Load(_ context.Context, keys []string) (map[string][]index.Docum
 			return nil, errors.New("down")
 		}
 		for i, text := range w.things[key] {
-			docs[key] = append(docs[key], index.Document{ID: key + "/" + strconv.Itoa(i), Scope: "s", Body: text})
+			if !wanted(scopeOf(key)) {
+				continue
+			}
+			docs[key] = append(docs[key], index.Document{ID: key + "/" + strconv.Itoa(i), Scope: scopeOf(key), Body: text})
 		}
 	}
 	return docs, w.failing
 }
 
-func (w *world) Keys(_ context.Context, after string, limit int) (keys []string, err error) {
+// scopeOf returns the scope of a key: that before a slash, or s.
+func scopeOf(key string) string {
+	if scope, _, ok := strings.Cut(key, "/"); ok {
+		return scope
+	}
+	return "s"
+}
+
+func (w *world) Keys(_ context.Context, scope, after string, limit int) (keys []string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key := range w.things {
-		if key > after {
+		if key > after && scopeOf(key) == scope {
 			keys = append(keys, key)
 		}
 	}
@@ -204,6 +216,68 @@ func TestAnIndexIsReused(t *testing.T) {
 	if n := w.loaded(); n != 20 {
 		t.Errorf("%d things were read for another index", n)
 	}
+}
+
+// TestOnlySearchedScopesAreIndexed has many scopes, of which some are searched, before and after a restart and a loss.
+func TestOnlySearchedScopesAreIndexed(t *testing.T) {
+	w, dir := newWorld(), t.TempDir()
+	for i := range 20 {
+		for _, scope := range []string{"ann", "ben", "eve"} {
+			w.set(fmt.Sprintf("%s/%d", scope, i), "plum")
+		}
+	}
+	counts := func(r *Indexer, want ...int) {
+		t.Helper()
+		for i, scope := range []string{"ann", "ben", "eve"} {
+			if n, err := r.index.Count(scope); n != want[i] || err != nil {
+				t.Errorf("%d documents of %s, %v; want %d", n, scope, err, want[i])
+			}
+		}
+	}
+	search := func(r *Indexer, scope string, want int) {
+		t.Helper()
+		for {
+			found, fresh, err := r.Search(t.Context(), index.Query{Text: "plum", Scopes: []string{scope}, Limit: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fresh {
+				if len(found.Hits) != want {
+					t.Errorf("%d plums of %s, want %d", len(found.Hits), scope, want)
+				}
+				return
+			}
+		}
+	}
+	first := w.search(t, dir)
+	search(first, "ann", 20)
+	w.set("ann/new", "plum")
+	w.set("ben/new", "plum")
+	w.set("ben/3")
+	search(first, "ann", 21)
+	counts(first, 21, 0, 0)
+	search(first, "ben", 20)
+	counts(first, 21, 20, 0)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.set("ann/4")
+	w.set("ben/4", "plum", "plum")
+	w.set("eve/4")
+	second := w.search(t, dir)
+	search(second, "ben", 21)
+	counts(second, 20, 21, 0)
+	second.keeps.suspect.Store(true) // as after damage
+	search(second, "ben", 21)
+	counts(second, 0, 21, 0)
+	search(second, "ann", 20)
+	search(second, "eve", 19)
+	counts(second, 20, 21, 19)
+	second.keeps.mark("ann", "1") // was searched long ago
+	w.set("ann/newer", "plum")
+	search(second, "eve", 19)
+	counts(second, 20, 21, 19)
+	search(second, "ann", 21)
 }
 
 func TestAnIndexIsRebuilt(t *testing.T) {
