@@ -51,8 +51,9 @@ type searchIndex struct {
 	used    map[string]bool // scopes that were searched since the process started
 	pending []string        // scopes to fill, or to mark as used
 	// marks are those of scopes in the index, as far as they are known: the day of a use and, while the scope is being filled,
-	// the last key in the index; "" if the scope is not there.
+	// the last key in the index; "" if the scope is not there, or its changes are not followed.
 	marks map[string]string
+	given map[string]string // empty marks of scopes that are not followed any more, for the next batch
 }
 
 // A filling is a scope whose documents are being taken in.
@@ -61,7 +62,7 @@ type filling struct {
 	key   Key // the last one that is in the index
 }
 
-// want says that scopes are searched. It reports whether some are not in the index, as far as that is known.
+// want notes that scopes are searched. It reports whether some are not in the index, as far as that is known.
 func (s *searchIndex) want(scopes []string) (fill bool) {
 	day := today()
 	s.mu.Lock()
@@ -89,11 +90,17 @@ func (s *searchIndex) wanted(scope string) bool {
 	s.mu.Lock()
 	mark, known := s.marks[scope]
 	s.mu.Unlock()
+	var err error
 	if !known {
-		mark, _ = s.index.Mark(scope) // if it cannot be read, the next search fills the scope
-		s.mark(scope, mark)
+		mark, err = s.index.Mark(scope)
 	}
-	return fresh(mark)
+	if err != nil || mark != "" && !fresh(mark) {
+		// The batch with the first change that is not followed removes the mark: a clock that is set back cannot renew it.
+		s.given[scope] = ""
+		mark = ""
+	}
+	s.mark(scope, mark)
+	return mark != ""
 }
 
 // fresh reports whether a mark is of the last days.
@@ -103,12 +110,10 @@ func fresh(mark string) bool {
 	return err == nil && time.Since(time.Unix(at*day, 0)) < keep
 }
 
+// mark notes the mark of a scope.
 func (s *searchIndex) mark(scope, mark string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !fresh(mark) {
-		mark = "" // its changes are not followed any more: it is filled before it is searched
-	}
 	s.marks[scope] = mark
 }
 
@@ -118,6 +123,7 @@ func (s *searchIndex) emptied() {
 	defer s.mu.Unlock()
 	s.filling = nil
 	clear(s.marks)
+	clear(s.given)
 	s.pending = slices.Collect(maps.Keys(s.used))
 }
 
@@ -350,6 +356,10 @@ func (s *searchIndex) take(ctx context.Context, topic string, names []string, la
 		read = append(read, some...)
 	}
 	b.Cursor, b.Marks = last.Cursor, last.Marks
+	if len(s.given) > 0 {
+		b.Marks = maps.Clone(s.given)
+		maps.Copy(b.Marks, last.Marks)
+	}
 	return s.write(ctx, topic, read, b)
 }
 
@@ -376,6 +386,9 @@ func (s *searchIndex) write(ctx context.Context, topic string, names []string, b
 	}
 	if err := s.index.Apply(ctx, b); err != nil {
 		return fmt.Errorf("writing the search index: %w", err)
+	}
+	for scope := range b.Marks {
+		delete(s.given, scope)
 	}
 	if b.Cursor != "" {
 		s.saved(strings.TrimPrefix(b.Cursor, form))

@@ -48,13 +48,15 @@ type Options struct {
 	Sources  []Source
 	Log      *slog.Logger // nil: discard
 	// Patience is the max time that a search waits until earlier commits are indexed, once the
-	// index is open; default 200 ms. A command that searches once and exits waits longer.
+	// index is open; default 200 ms, and 5 seconds for the first search of a scope. A command that searches
+	// once and exits waits longer.
 	Patience time.Duration
 }
 
 const (
 	defaultPatience = 200 * time.Millisecond
 	opening         = 100 * time.Millisecond // that SearchNow waits for the index
+	fillPatience    = 5 * time.Second        // that the first search of a scope waits until it is filled
 )
 
 // An Indexer searches one index. Its methods may be called concurrently.
@@ -82,7 +84,7 @@ func Open(o Options) *Indexer {
 	}
 	i := &Indexer{o: o, opened: make(chan struct{})}
 	i.keeps = &searchIndex{dir: o.Dir, log: o.Log, sources: map[string]Source{}, opened: i.use,
-		used: map[string]bool{}, marks: map[string]string{}}
+		used: map[string]bool{}, marks: map[string]string{}, given: map[string]string{}}
 	for _, s := range o.Sources {
 		i.keeps.sources[s.Topic()] = s
 		i.keeps.topics = append(i.keeps.topics, s.Topic())
@@ -122,12 +124,15 @@ func (i *Indexer) Close() error {
 // Search finds documents. It waits until the commits before the call are indexed; if that takes
 // too long, fresh is false and the latest documents may be missing.
 func (i *Indexer) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
-	i.keeps.want(q.Scopes)
+	patience := i.o.Patience
+	if i.keeps.want(q.Scopes) {
+		patience = max(patience, fillPatience)
+	}
 	x, err := i.open(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	fresh, err = i.catchUp(ctx)
+	fresh, err = i.catchUp(ctx, patience)
 	if err != nil {
 		return index.Result{}, false, err
 	}
@@ -143,7 +148,7 @@ func (i *Indexer) searchAgain(ctx context.Context, x *index.Index, q index.Query
 	found index.Result, fresh bool, err error) {
 	i.o.Log.Warn("the search index has failed and is rebuilt", "err", failed)
 	i.keeps.suspect.Store(true)
-	if fresh, err = i.catchUp(ctx); err != nil {
+	if fresh, err = i.catchUp(ctx, i.o.Patience); err != nil {
 		return index.Result{}, false, err
 	}
 	if fresh {
@@ -222,10 +227,10 @@ func (i *Indexer) open(ctx context.Context) (*index.Index, error) {
 	return i.index, nil
 }
 
-// catchUp waits until all commits are indexed, at most for the patience of the Indexer. Errors
+// catchUp waits until all commits are indexed, at most for the given time. Errors
 // of the index are in the log; the present index can be searched.
-func (i *Indexer) catchUp(ctx context.Context) (fresh bool, err error) {
-	late := time.NewTimer(i.o.Patience)
+func (i *Indexer) catchUp(ctx context.Context, patience time.Duration) (fresh bool, err error) {
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	i.mu.Lock()
 	sub := i.sub

@@ -275,9 +275,16 @@ func TestOnlySearchedScopesAreIndexed(t *testing.T) {
 	counts(second, 20, 21, 19)
 	second.keeps.mark("ann", "1") // was searched long ago
 	w.set("ann/newer", "plum")
+	w.set("ann/5")
 	search(second, "eve", 19)
-	counts(second, 20, 21, 19)
-	search(second, "ann", 21)
+	counts(second, 19, 21, 19)
+	if mark, err := second.index.Mark("ann"); mark != "" || err != nil {
+		t.Errorf("a scope that is not followed has the mark %q, %v", mark, err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	search(w.search(t, dir), "ann", 20)
 }
 
 func TestAnIndexIsRebuilt(t *testing.T) {
