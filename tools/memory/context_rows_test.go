@@ -22,7 +22,7 @@ func TestContextFilesAreNoMemories(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].ID != m.ID {
 			t.Errorf("%v, %v", list, err)
 		}
-		if ids, err := rows.IDs(t.Context(), "", 10); err != nil || len(ids) != 1 || ids[0] != m.ID {
+		if ids, err := rows.Keys(t.Context(), memory.Scope(ada), "", 10); err != nil || len(ids) != 1 || ids[0] != m.ID {
 			t.Errorf("%v, %v", ids, err)
 		}
 		if _, found, err := rows.ByID(t.Context(), own.ID); found || err != nil {

@@ -122,12 +122,6 @@ func (r *Rows) ByID(ctx context.Context, id string) (Document, bool, error) {
 	return first(r.where(ctx, isMemory+" AND id = $1", id))
 }
 
-// IDs lists the ids of all memories after one, for the index.
-func (r *Rows) IDs(ctx context.Context, after string, limit int) ([]string, error) {
-	return store.Select(ctx, r.store, "SELECT id FROM memory WHERE id > $1 AND "+isMemory+" ORDER BY id LIMIT $2",
-		[]any{after, limit}, store.One[string])
-}
-
 // Readable returns the given documents that an owner may read.
 func (r *Rows) Readable(ctx context.Context, o tool.Owner, ids []string) ([]Document, error) {
 	if len(ids) == 0 {
