@@ -158,7 +158,7 @@ func (b *Blobs) ready(ctx context.Context, owner string, r io.Reader, max int64,
 	ref Ref, content Content, discard func(), err error) {
 	s, err := b.spool(r, min(max, b.o.Place.Max()))
 	if err != nil {
-		return ref, content, nil, err
+		return ref, content, nil, logFailure(b.o.Log, err)
 	}
 	ref = Ref{Digest: s.digest, Size: s.Size}
 	ref.Name = strings.Join([]string{Day(b.o.Now()), Owner(owner), s.digest}, "/")
@@ -168,7 +168,7 @@ func (b *Blobs) ready(ctx context.Context, owner string, r io.Reader, max int64,
 	sealed, err := b.seal(ctx, ref.Name, s.Content)
 	if err != nil {
 		s.discard()
-		return ref, content, nil, err
+		return ref, content, nil, logFailure(b.o.Log, err)
 	}
 	if sealed == nil {
 		return ref, s.Content, s.discard, nil

@@ -399,6 +399,10 @@ func TestS3Faults(t *testing.T) {
 			s3Error(w, http.StatusInsufficientStorage, "XMinioStorageFull", "The disk is full.")
 			return true
 		}},
+		{"full quota", func(w http.ResponseWriter, r *http.Request) bool {
+			s3Error(w, http.StatusForbidden, "QuotaExceeded", "The quota is used up.")
+			return true
+		}},
 		{"gone", func(w http.ResponseWriter, _ *http.Request) bool {
 			panic(http.ErrAbortHandler)
 		}},
@@ -430,6 +434,9 @@ func TestS3Faults(t *testing.T) {
 			err := shelf.Put(t.Context(), "ann", tt.name, "", strings.NewReader("lost"))
 			if tt.name != "cut in the middle" && (!errors.As(err, &known) || known.Kind != tool.Unavailable) {
 				t.Errorf("put: %v", err)
+			}
+			if full := strings.HasPrefix(tt.name, "full"); err != nil && full != strings.Contains(known.Error(), "is full") {
+				t.Errorf("put: %v", known)
 			}
 			item, err := shelf.Get(t.Context(), "ann", "before")
 			if err == nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // S3Options describe a bucket.
@@ -209,31 +206,6 @@ func (s *S3) Each(ctx context.Context, before string, yield func(names []string)
 	return yield(list)
 }
 
-// A failure is an error of the service. Its text is for operators; as a *tool.Error it says only that large contents
-// cannot be stored or read at present.
-type failure struct{ err error }
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// As converts the failure to a *tool.Error.
-func (f *failure) As(target any) bool {
-	known, ok := target.(**tool.Error)
-	if ok {
-		*known = tool.Errorf(tool.Unavailable, "the storage of large contents is not available").
-			Try("try again later; the operator finds the cause in the log").Because(f.err)
-	}
-	return ok
-}
-
-// logFailure logs err if the service is not available, because models do not see the cause.
-func logFailure(log *slog.Logger, err error) error {
-	if f := (*failure)(nil); errors.As(err, &f) && !errors.Is(err, context.Canceled) {
-		log.Warn("the storage of large contents is not available", "err", f.err)
-	}
-	return err
-}
-
 // failed returns the error of a request, or nil.
 func (s *S3) failed(doing string, err error) error {
 	if err == nil {
@@ -243,5 +215,7 @@ func (s *S3) failed(doing string, err error) error {
 	if answer.StatusCode == http.StatusNotFound && answer.Code != minio.NoSuchBucket {
 		return fmt.Errorf("%s a blob in %s: %w", doing, s, fs.ErrNotExist)
 	}
-	return &failure{fmt.Errorf("%s a blob in %s: %w", doing, s, err)}
+	full := answer.StatusCode == http.StatusInsufficientStorage || answer.Code == "QuotaExceeded" ||
+		answer.Code == "XMinioStorageFull"
+	return &failure{fmt.Errorf("%s a blob in %s: %w", doing, s, err), full}
 }

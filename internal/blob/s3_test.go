@@ -29,14 +29,20 @@ func newS3(t *testing.T) (*s3Server, *blob.S3) {
 	fake := &s3Server{objects: map[string][]byte{}}
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
+	return fake, s3At(t, server.URL)
+}
+
+// s3At returns the place in a fake server.
+func s3At(t *testing.T, url string) *blob.S3 {
+	t.Helper()
 	place, err := blob.NewS3(blob.S3Options{
-		Endpoint: server.URL, Bucket: "bucket", Prefix: "mcp", PathStyle: true, Timeout: 5 * time.Second,
+		Endpoint: url, Bucket: "bucket", Prefix: "mcp", PathStyle: true, Timeout: 5 * time.Second,
 		Keys: func() (string, string, error) { return "test-key", "test-" + "value", nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fake, place
+	return place
 }
 
 func (s *s3Server) fail(f func(w http.ResponseWriter, r *http.Request) bool) {
