@@ -39,12 +39,16 @@ const (
 // unknown.
 var ErrGone = errors.New("the server does not answer")
 
+// ErrKey means that the key of a replica cannot be read here: one of the two lacks the key of the vault.
+var ErrKey = errors.New("its key cannot be read: one of the two servers does not have the key of the vault")
+
 // Options configure Peers.
 type Options struct {
 	Store   *store.Store
 	Address string // host:port at which the others reach this replica; "": they do not
 	Name    string // of this replica, for people; "": the name of the machine
-	// Seal and Open protect the key of this replica in the store. nil: it is there as it is.
+	// Seal and Open protect the key of this replica in the store. Without them, or if Seal returns nothing, the key is
+	// there as it is. If Seal fails the key is not there: other replicas find the things of this one, and cannot ask.
 	Seal func(ctx context.Context, bound string, plain []byte) ([]byte, error)
 	Open func(ctx context.Context, bound string, sealed []byte) ([]byte, error)
 	// Serve answers a request of another replica. Its context ends with the request. Until it returns it may send news.
@@ -59,7 +63,8 @@ type Peers struct {
 	key  [32]byte
 	next atomic.Uint64 // number of the next request
 
-	taken taken // requests of others
+	taken    taken       // requests of others
+	unsealed atomic.Bool // the key of this replica cannot be sealed
 
 	mu      sync.Mutex
 	held    map[held]bool
@@ -99,19 +104,27 @@ func keyBound(id string) string { return "replica " + id }
 // row writes the row of this replica.
 func (p *Peers) row(t *store.Tx, sealed []byte) error {
 	_, err := t.Exec(`INSERT INTO replica (id, name, address, secret, lease) VALUES ($1, $2, $3, $4, {{now}} + $5)
-		ON CONFLICT (id) DO UPDATE SET lease = excluded.lease`,
+		ON CONFLICT (id) DO UPDATE SET lease = excluded.lease,
+			secret = CASE WHEN length(excluded.secret) > 1 THEN excluded.secret ELSE replica.secret END`,
 		p.id, p.o.Name, p.o.Address, sealed, lease.Milliseconds())
 	return err
 }
 
-// sealedKey returns the key of this replica for its row: sealed after a 1, or as it is after a 0.
+// sealedKey returns the key of this replica for its row: sealed after a 1, nothing after it if that fails, or as it is
+// after a 0.
 func (p *Peers) sealedKey(ctx context.Context) []byte {
+	var sealed []byte
+	var err error
 	if p.o.Seal != nil {
-		if sealed, err := p.o.Seal(ctx, keyBound(p.id), p.key[:]); err == nil {
-			return append([]byte{1}, sealed...)
-		}
+		sealed, err = p.o.Seal(ctx, keyBound(p.id), p.key[:])
 	}
-	return append([]byte{0}, p.key[:]...)
+	if failed := err != nil; p.unsealed.Swap(failed) != failed && failed && ctx.Err() == nil {
+		p.o.Log.Warn("other replicas cannot ask this one: its key for them cannot be encrypted", "err", err)
+	}
+	if err == nil && len(sealed) == 0 {
+		return append([]byte{0}, p.key[:]...)
+	}
+	return append([]byte{1}, sealed...)
 }
 
 // Hold tells the other replicas that this one has something. A failure is logged: the others then do not find it.
@@ -143,7 +156,7 @@ func (p *Peers) Hold(kind, owner, name string) {
 	defer p.mu.Unlock()
 	if !p.beats && !p.closed {
 		p.beats = true
-		p.beating.Go(func() { p.beat(sealed) })
+		p.beating.Go(p.beat)
 	}
 }
 
@@ -181,7 +194,7 @@ func (p *Peers) ReleaseSoon(kind, owner, name string) {
 const keepFor = 24 * time.Hour
 
 // beat renews the lease while this replica has something, and removes old rows of others.
-func (p *Peers) beat(sealed []byte) {
+func (p *Peers) beat() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
@@ -191,6 +204,7 @@ func (p *Peers) beat(sealed []byte) {
 		case <-tick.C:
 		}
 		ctx, cancel := context.WithTimeout(p.ctx, writeTimeout)
+		sealed := p.sealedKey(ctx) // the vault may have another key now
 		err := p.o.Store.Update(ctx, func(t *store.Tx) error {
 			for _, statement := range []string{
 				"DELETE FROM held WHERE replica IN (SELECT id FROM replica WHERE lease < {{now}} - $1)",

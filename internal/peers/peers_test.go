@@ -302,3 +302,44 @@ func TestSigns(t *testing.T) {
 		}
 	})
 }
+
+// TestKeyThatCannotBeSealed has a replica without the key of the vault, and one with it. Neither key is in the store as
+// it is.
+func TestKeyThatCannotBeSealed(t *testing.T) {
+	s := open(t)
+	a, b := replica(t, s, "a"), replica(t, s, "b")
+	seal := func(_ context.Context, bound string, plain []byte) ([]byte, error) {
+		return slices.Concat([]byte(bound), []byte{1}, plain), nil
+	}
+	unseal := func(_ context.Context, bound string, sealed []byte) ([]byte, error) {
+		return bytes.TrimPrefix(sealed, append([]byte(bound), 1)), nil
+	}
+	locked := func(context.Context, string, []byte) ([]byte, error) { return nil, errors.New("locked") }
+	a.o.Seal, a.o.Open, b.o.Seal, b.o.Open = seal, unseal, locked, locked
+	a.Hold("process", "ann", "p1")
+	b.Hold("process", "ann", "p2")
+	for _, c := range []struct {
+		from *Peers
+		name string
+	}{{a, "p2"}, {b, "p1"}} {
+		at, found, err := c.from.Where(t.Context(), "process", "ann", c.name)
+		if err != nil || !found || !at.Alive {
+			t.Fatalf("%+v, %v", at, err)
+		}
+		if bytes.HasPrefix(at.sealed, []byte{0}) {
+			t.Errorf("the key for %s is in the store as it is", c.name)
+		}
+		if _, err := c.from.Ask(t.Context(), at, []byte("hello"), nil); !errors.Is(err, ErrKey) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	b.o.Seal, b.o.Open = seal, unseal // it gets the key
+	b.Hold("process", "ann", "p3")
+	at, _, err := a.Where(t.Context(), "process", "ann", "p2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.Ask(t.Context(), at, []byte("hello"), nil); string(got) != "b got hello" || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}

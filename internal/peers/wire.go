@@ -71,7 +71,13 @@ func (p *Peers) keyOf(ctx context.Context, at Peer) ([]byte, error) {
 	case len(at.sealed) == 1+len(p.key) && at.sealed[0] == 0:
 		return at.sealed[1:], nil
 	case len(at.sealed) > 1 && at.sealed[0] == 1 && p.o.Open != nil:
-		return p.o.Open(ctx, keyBound(at.ID), at.sealed[1:])
+		key, err := p.o.Open(ctx, keyBound(at.ID), at.sealed[1:])
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrKey, err)
+		}
+		return key, err
+	case len(at.sealed) == 1 && at.sealed[0] == 1:
+		return nil, ErrKey
 	}
 	return nil, errors.New("its key in the store is damaged")
 }

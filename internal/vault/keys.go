@@ -30,9 +30,11 @@ type Keys struct {
 }
 
 const (
-	// currentFor is the time for which a process seals with an old data key after a rotation by
-	// another process. The sealed bytes can be opened, because data keys stay.
-	currentFor = time.Minute
+	// currentFor is the time for which a process seals with an old data key after a rotation or a reset by another
+	// process. After a rotation the sealed bytes can be opened, because data keys stay. After a reset they are lost.
+	currentFor = time.Second
+	// awayFor is the time for which a process seals with the last data key while the store is not available.
+	awayFor = time.Minute
 
 	// retryAfter is the wait before another look for an unavailable key.
 	retryAfter = 5 * time.Second
@@ -123,15 +125,15 @@ func (v *Vault) keyNamed(ctx context.Context, s *store.Store, id string) (*key, 
 func (v *Vault) currentKey(ctx context.Context, s *store.Store) (*key, error) {
 	c := v.config.Keys
 	c.mu.Lock()
-	k := c.open[c.current]
-	if time.Since(c.asked) > currentFor {
-		k = nil
-	}
+	k, age := c.open[c.current], time.Since(c.asked)
 	c.mu.Unlock()
-	if k != nil {
+	if k != nil && age < currentFor {
 		return k, nil
 	}
 	list, err := store.Select(ctx, s, "SELECT "+keyColumns+" FROM vault_key WHERE current = 1", nil, scanKey)
+	if err != nil && k != nil && age < awayFor {
+		return k, nil
+	}
 	if err != nil {
 		return nil, err
 	}

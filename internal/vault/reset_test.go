@@ -65,6 +65,14 @@ func TestReset(t *testing.T) {
 	if names, err := again.Names(t.Context()); err != nil || len(names) != 1 || !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "next") }) {
 		t.Errorf("%q, %v", names, err)
 	}
+	// A process that still has the lost key in memory seals with the new one, a second later.
+	v.config.Keys.asked = v.config.Keys.asked.Add(-currentFor)
+	if sealed, err = v.Seal(t.Context(), "row 2", []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := again.Open(t.Context(), "row 2", sealed); string(plain) != "text" || err != nil {
+		t.Errorf("sealed after the reset: %q, %v", plain, err)
+	}
 }
 
 // A key that was found and rotated while the person was asked is not removed.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/peers"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
@@ -34,10 +35,19 @@ func (a *App) openPeers(context.Context) error {
 		}
 	}
 	a.peers = peers.New(peers.Options{
-		Store: a.store, Address: address, Seal: a.vault.Seal, Open: a.vault.Open, Serve: a.serveForwarded, Log: a.log,
+		Store: a.store, Address: address, Seal: a.sealPeerKey, Open: a.vault.Open, Serve: a.serveForwarded, Log: a.log,
 	})
 	a.onClose(a.peers.Close)
 	return nil
+}
+
+// sealPeerKey encrypts the key of this replica for the others, if the vault has a key.
+func (a *App) sealPeerKey(ctx context.Context, bound string, plain []byte) ([]byte, error) {
+	sealed, err := a.vault.Seal(ctx, bound, plain)
+	if errors.Is(err, vault.ErrNone) {
+		err = nil
+	}
+	return sealed, err
 }
 
 // listenForPeers answers other replicas until stop is called.
@@ -236,6 +246,9 @@ func (a *App) othersCommands(ctx context.Context) []exec.Elsewhere {
 			if lists[i].Why = "does not answer"; h.Address == "" {
 				lists[i].Why = "cannot be reached by this one"
 			}
+			if errors.Is(err, peers.ErrKey) {
+				lists[i].Why = "cannot be asked: one of the two servers does not have the key of the vault"
+			}
 			if err == nil && r.Result != nil {
 				lists[i].IDs, lists[i].Why, lists[i].Listed = nil, "", r.Result.Data
 			}
@@ -361,6 +374,10 @@ func (a *App) forward(ctx context.Context, at peers.Peer, f forwarded, report to
 	case errors.Is(err, peers.ErrGone) && f.Run:
 		return r, tool.Errorf(tool.Unavailable, "the server %q, which has it, does not answer; it may have done what was asked",
 			at.Name).Because(err).Try("look at the state before you try again")
+	case errors.Is(err, peers.ErrKey):
+		return r, tool.Errorf(tool.Unavailable, "it is on the server %q, which this one cannot ask: one of the two servers does "+
+			"not have the key of the vault", at.Name).Because(err).
+			Try("try again, which may reach the other server; tell the operator")
 	case err != nil:
 		return r, tool.Errorf(tool.Unavailable, "the server %q, which has it, does not answer", at.Name).Because(err).
 			Try("try again; if it has ended, what it had has ended with it")
