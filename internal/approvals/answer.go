@@ -43,6 +43,8 @@ type Decision struct {
 	At      time.Time `json:"at"`
 	// Ended is set if the server that asked has ended, so that nothing will run.
 	Ended bool `json:"server_ended,omitzero"`
+	// Silent is set if the server that asked gave no sign of life since the answer: perhaps it has just ended.
+	Silent bool `json:"server_silent,omitzero"`
 }
 
 // maxReason is the maximum length of a reason in bytes.
@@ -56,7 +58,10 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (d
 		return err
 	})
 	if err == nil && d.Allow {
-		if d.Ended, err = ask.Abandoned(ctx, s.DB, id); err != nil {
+		if d.Ended, err = ask.Abandoned(ctx, s.DB, id); err == nil && !d.Ended {
+			d.Silent, err = ask.Silent(ctx, s.DB, id)
+		}
+		if err != nil {
 			s.Log.Debug("it is not known whether the server that asked has ended", "err", err)
 			err = nil
 		}

@@ -192,7 +192,8 @@ func testDeathAtAnyMoment(t *testing.T, p place) {
 	}
 }
 
-// testApprovalForAnEndedServer approves calls of a server that lives, and of one that has missed its renewals.
+// testApprovalForAnEndedServer approves calls of a server that lives, of one that has missed its renewals, and of one
+// that died a moment ago.
 func testApprovalForAnEndedServer(t *testing.T, p place) {
 	s, person := p.server(t), p.person()
 	for _, ended := range []bool{false, true} {
@@ -206,6 +207,14 @@ func testApprovalForAnEndedServer(t *testing.T, p place) {
 		}
 		if says := strings.Contains(d.Text(), "the server that asked has ended, so nothing will run"); says != ended {
 			t.Errorf("ended: %v, and it says %q", ended, d.Text())
+		}
+	}
+	for change, silent := range map[string]bool{"owner = 'died a moment ago'": true, "lease = lease + 60000": false} {
+		id := mustAsk(t, s, someCall())
+		p.exec(t, "UPDATE ask SET "+change+" WHERE id = $1", id)
+		d, err := person.Answer(t.Context(), id, Answer{Allow: true}, ann)
+		if err != nil || d.Ended || d.Silent != silent || silent != strings.Contains(d.Text(), "has not answered since") {
+			t.Errorf("%s: %+v, %q, %v", change, d, d.Text(), err)
 		}
 	}
 }

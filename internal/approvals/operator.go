@@ -310,6 +310,8 @@ func (d Decision) Text() string {
 	}
 	if d.Ended {
 		text += ", but the server that asked has ended, so nothing will run"
+	} else if d.Silent {
+		text += ", but the server that asked has not answered since; if it has ended, nothing will run"
 	}
 	if d.Rule != "" {
 		text += ", and equal calls too; mcp-tools approvals forget " + d.Rule + " removes the rule"

@@ -144,7 +144,9 @@ func (d *Desk) beat() {
 		case <-d.ctx.Done():
 			return
 		}
-		for some := true; some && clock.Sleep(d.ctx, renewal) == nil; {
+		changed := d.store.Wait(Topic) // [Silent] waits for a sign of life after an answer
+		for some := true; some && d.rest(changed) == nil; {
+			changed = d.store.Wait(Topic)
 			var err error
 			if some, err = d.renew(); err != nil {
 				if some = true; d.ctx.Err() == nil {
@@ -155,6 +157,20 @@ func (d *Desk) beat() {
 		if err := Sweep(d.ctx, d.store); err != nil && d.ctx.Err() == nil {
 			d.log.Warn("questions that have ended could not be removed", "err", err)
 		}
+	}
+}
+
+// rest waits until the lease is renewed: at its time, or a little after a change.
+func (d *Desk) rest(changed <-chan struct{}) error {
+	timer := time.NewTimer(renewal)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-changed:
+		return clock.Sleep(d.ctx, changeWait)
+	case <-d.ctx.Done():
+		return d.ctx.Err()
 	}
 }
 
@@ -179,3 +195,25 @@ func Abandoned(ctx context.Context, s *store.Store, id string) (bool, error) {
 
 // lateBeat is how late a lease may be renewed.
 const lateBeat = 2 * time.Second
+
+const (
+	changeWait = 50 * time.Millisecond // that changes of questions are gathered before the lease is renewed
+	signWait   = time.Second           // for a sign of life
+	signPause  = 10 * time.Millisecond // between two looks for one, longer each time
+)
+
+// Silent reports whether the process that asked a question has given no sign of life since the answer: it has not used it,
+// nor renewed its lease. Silent waits a second for that.
+func Silent(ctx context.Context, s *store.Store, id string) (silent bool, err error) {
+	for end, pause := time.Now().Add(signWait), signPause; ; pause *= 2 {
+		waiting := 0
+		err = s.Row(ctx, `SELECT count(*) FROM ask WHERE id = $1 AND state = 'answered' AND lease > 0 AND lease < ended + $2`,
+			[]any{id, lease.Milliseconds()}, &waiting)
+		if silent = waiting > 0; err != nil || !silent || time.Now().After(end) {
+			return silent, err
+		}
+		if err := clock.Sleep(ctx, pause); err != nil {
+			return false, err
+		}
+	}
+}

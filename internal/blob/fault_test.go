@@ -42,7 +42,7 @@ func TestChild(t *testing.T) {
 }
 
 // contentOf returns the content of a name. It is larger than the memory that a content is kept in.
-func contentOf(name string) string { return strings.Repeat(name+" ", (3<<20)/(len(name)+1)) }
+func contentOf(name string) string { return strings.Repeat(name+" ", (1100<<10)/(len(name)+1)) }
 
 func childPlace(t *testing.T, s *store.Store, dir, url string) blob.Place {
 	t.Helper()
@@ -67,7 +67,7 @@ func childShelf(t *testing.T, s *store.Store, place blob.Place, dir string) *blo
 // sweep removes all others.
 func TestKilledWhileStoring(t *testing.T) {
 	t.Run("files", func(t *testing.T) { killedWhileStoring(t, t.TempDir(), t.TempDir(), "") })
-	t.Run("database", func(t *testing.T) { killedWhileStoring(t, storetest.Database(t), "", "") })
+	t.Run("database", func(t *testing.T) { killedWhileStoring(t, storetest.MigratedDatabase(t), "", "") })
 	t.Run("s3", func(t *testing.T) {
 		server := httptest.NewServer(&s3Server{objects: map[string][]byte{}})
 		defer server.Close()
@@ -80,7 +80,7 @@ func killedWhileStoring(t *testing.T, dsn, dir, url string) {
 	w := newWorld(t, s, childPlace(t, s, dir, url), nil)
 	shelf := w.blobs.NewShelf("test", blob.Limits{})
 	var stored []string
-	for kill := 1; kill <= 3; kill++ {
+	for kill := 1; kill <= 2; kill++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestChild$")
 		cmd.Env = append(os.Environ(), childStore+"="+dsn, childDir+"="+dir, childS3+"="+url)
 		cmd.Stderr = os.Stderr
@@ -130,7 +130,7 @@ func killedWhileStoring(t *testing.T, dsn, dir, url string) {
 
 // TestDatabaseIsCut ends the connection of a Put in the middle of its transaction.
 func TestDatabaseIsCut(t *testing.T) {
-	s := storetest.Open(t, storetest.Database(t))
+	s := storetest.Open(t, storetest.MigratedDatabase(t))
 	w := newWorld(t, s, blob.NewDatabase(s), nil)
 	content := noise(3 << 20)
 	for _, again := range []bool{false, true} { // fails each time, or the first time only

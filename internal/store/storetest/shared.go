@@ -20,8 +20,8 @@ func Database(t testing.TB) string {
 	return database(t, "template1")
 }
 
-// migratedDatabase creates a database with all migrations for the test and returns its URL.
-func migratedDatabase(t testing.TB) string {
+// MigratedDatabase creates a database with all migrations for the test and returns its URL.
+func MigratedDatabase(t testing.TB) string {
 	t.Helper()
 	installed(t)
 	if err := migratedTemplate(); err != nil {

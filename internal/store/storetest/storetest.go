@@ -21,7 +21,7 @@ import (
 func Each(t *testing.T, f func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, Open(t, t.TempDir())) })
-	t.Run("postgres", func(t *testing.T) { f(t, Open(t, migratedDatabase(t))) })
+	t.Run("postgres", func(t *testing.T) { f(t, Open(t, MigratedDatabase(t))) })
 }
 
 // Open opens a store until the end of the test. A directory without a store gets a copy of a migrated one, because
