@@ -233,6 +233,30 @@ func TestKilledHolders(t *testing.T) {
 	})
 }
 
+// TestKilledBeforeTheAnswer kills a replica after the store has the changes of a call, before the replica remembers that
+// and answers. Its next run, and another replica, find the changes once, and none of them aside.
+func TestKilledBeforeTheAnswer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		m := newTeam(t, s)
+		data, before := []string{t.TempDir(), t.TempDir()}, t.TempDir()
+		a := m.replica("a", data...)
+		a.fine(a.write("changed.txt", "one"))
+		a.fine(a.write("removed.txt", "x"))
+		a.fine(os.CopyFS(before, os.DirFS(data[1])))
+		_, err := a.command(func(dir string) error {
+			put(t, dir, "changed.txt", "two")
+			put(t, dir, "new.txt", "three")
+			return os.Remove(filepath.Join(dir, "removed.txt"))
+		})
+		a.fine(err)
+		again := m.replica("a", data[0], before)
+		if notes := again.has("changed.txt=two", "new.txt=three"); len(notes) > 0 {
+			t.Errorf("the notes are %q", notes)
+		}
+		m.replica("b").has("changed.txt=two", "new.txt=three")
+	})
+}
+
 // expire ends all leases, as a jump of the clock does.
 func (m *team) expire() {
 	m.Helper()
