@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,7 +55,7 @@ func (m *managedTeam) replica(more string) *managedReplica {
 	if err := os.Mkdir(work, 0o755); err != nil {
 		m.Fatal(err)
 	}
-	file := m.settings("server: {internal: '" + freeAddress(m.T) + "'}\nworkspace: {managed: '" + base + "'" + more + "}\n")
+	file := m.settings("server: {operator_api: true, internal: '" + freeAddress(m.T) + "'}\nworkspace: {managed: '" + base + "'" + more + "}\n")
 	w, err := dialWire(apart(m.path, "serve", "--http", "127.0.0.1:0", "--config", file, "--data", m.TempDir(), "--workspace", work,
 		"--autonomy", "full", "--sandbox", "host"), m.token)
 	if err != nil {
@@ -122,6 +124,47 @@ func TestManagedWorkspace(t *testing.T) {
 	b.does("edit", `{"path":"notes.txt","old_text":"by a tool","new_text":"by b"}`)
 	c.does("read_file", `{"path":"notes.txt"}`, "by b")
 	c.does("history", `{"path":"notes.txt"}`, "edit")
+}
+
+// TestOperatorsUndoInManagedWorkspaces undoes a change over the operator API, on a replica that is then killed.
+func TestOperatorsUndoInManagedWorkspaces(t *testing.T) {
+	m := newManagedTeam(t)
+	a := m.replica("")
+	a.does("write_file", `{"path":"notes.txt","content":"before\n"}`, "created")
+	change := regexp.MustCompile(`use undo (\w+)`).FindStringSubmatch(
+		a.does("edit", `{"path":"notes.txt","old_text":"before","new_text":"after"}`))
+	if change == nil {
+		t.Fatal("the edit has no id")
+	}
+	operator := regexp.MustCompile(`mcpt_\w+`).FindString(finish(t, apart(m.path, "token", "create", "--name", "op", "--approve",
+		"--config", m.settings(""), "--data", t.TempDir())))
+	ask := func(confirmed string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(a.url, "/mcp")+"/operator/activity/undo",
+			strings.NewReader(fmt.Sprintf(`{"change":%q}`, change[1])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+operator)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Confirm", confirmed)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(body)
+	}
+	b := m.replica("")
+	b.does("read_file", `{"path":"notes.txt"}`, "after")
+	if status, text := ask("yes"); status != http.StatusOK || !strings.Contains(text, "redo") {
+		t.Errorf("undo: %d %s", status, text)
+	}
+	a.kill() // what the operator did is in the store
+	b.does("read_file", `{"path":"notes.txt"}`, "before")
 }
 
 // TestManagedWorkspaceIsFull has a limit that one file exceeds.

@@ -19,6 +19,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
 
 // An Env is the environment of one run of the program: its streams, its
@@ -33,6 +35,9 @@ type Env struct {
 	ConfigFile string            // "" for the usual one
 	Data       string            // "" for the usual directory
 	Overrides  map[string]string // settings given as flags, by key
+
+	// undoManaged reverts a change of a managed workspace. nil: this process is no server that has them.
+	undoManaged func(context.Context, history.Record) (workspace.Receipt, error)
 
 	// Doctor runs the checks of mcp-tools doctor for the console. nil: the console runs the checks of the rooms.
 	Doctor func(context.Context, *Env) []room.Finding

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/peers"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/managed"
 	"github.com/mcp-tools/mcp-tools/server"
 )
@@ -51,7 +55,25 @@ func (a *App) openManaged() error {
 		Log: a.log,
 	})
 	a.onClose(a.trees.Close)
+	a.env.undoManaged = a.undoManaged
 	return nil
+}
+
+// undoManaged reverts a change of files of a managed workspace for an operator. It waits for the workspace as a call does,
+// and the files are stored before it returns.
+func (a *App) undoManaged(ctx context.Context, r history.Record) (done workspace.Receipt, err error) {
+	caller := tool.Caller{}
+	caller.Agent, caller.User, _ = strings.Cut(r.By, "/")
+	for _, f := range r.Files {
+		if name, err := filepath.Rel(realPath(a.loaded.Config.Workspace.Managed), string(f.Root)); err == nil && filepath.IsLocal(name) {
+			caller.Workspace = a.trees.Dir(name)
+		}
+	}
+	ends := new(tool.Ends)
+	ctx = tool.With(ctx, &tool.Running{Caller: caller, Tool: history.OperatorUndo + room.By(ctx).Name, Ends: ends})
+	done, err = a.files.Undo(ctx, r.ID)
+	_, failed := ends.Do(ctx)
+	return done, errors.Join(err, failed)
 }
 
 // commandsIn reports whether commands run in a workspace.

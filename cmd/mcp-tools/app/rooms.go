@@ -242,8 +242,11 @@ func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Sha
 	if base := loaded.Config.Workspace.Managed; base != "" && slices.ContainsFunc(r.Files, func(f history.FileRecord) bool {
 		return isWithin(string(f.Root), realPath(base))
 	}) {
-		return done, tool.Errorf(tool.Unavailable, "the files of a managed workspace are changed by calls only").
-			Try("ask the agent to undo the change %q", r.ID)
+		if e.undoManaged != nil {
+			return e.undoManaged(ctx, r)
+		}
+		return done, tool.Errorf(tool.Unavailable, "only servers change the files of a managed workspace").
+			Try("undo the change %q in the console of a server, or over its operator API", r.ID)
 	}
 	caller := tool.Caller{}
 	caller.Agent, caller.User, _ = strings.Cut(r.By, "/")
