@@ -82,7 +82,7 @@ func (p *pdfium) make(ctx context.Context, a Assembly) (made *document.Written, 
 }
 
 // written is the callback with a part of the file that is saved: (writer, data, size) -> 1, or 0 to end it.
-func (p *pdfium) written(_ context.Context, module api.Module, stack []uint64) {
+func (p *pdfium) written(module api.Module, stack []uint64) {
 	data, size := uint32(stack[1]), uint32(stack[2])
 	stack[0] = 0
 	if part, ok := module.Memory().Read(data, size); ok && len(p.out)+len(part) < maxSaved {

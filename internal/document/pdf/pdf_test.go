@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tetratelabs/wazero"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/golden"
@@ -25,28 +24,42 @@ import (
 
 var compiledDir = filepath.Join(os.TempDir(), fmt.Sprintf("mcp-tools-test-pdfium-%d", os.Getpid()))
 
-// compiled returns a directory with PDFium in machine code, filled once for all tests.
+// prepareVar names the directory that this test binary fills instead of running tests.
+const prepareVar = "MCP_TOOLS_TEST_PREPARE"
+
+// compiled returns a directory with PDFium in machine code, filled once for all tests. The race detector would make that
+// last minutes, so the test binary is built again without it. Another program than the test binary would not do:
+// wazero reads only what the same version of itself has written, and in a test binary it does not know its version.
 var compiled = sync.OnceValues(func() (string, error) {
 	if !raceDetector {
 		return compiledDir, Prepare(context.Background(), compiledDir)
 	}
-	out, err := exec.Command("go", "run", "-race=false", "./testdata/prepare", compiledDir).CombinedOutput()
+	cmd := exec.Command("go", "test", "-race=false", "-vet=off", "-count=1", ".")
+	cmd.Env = append(os.Environ(), prepareVar+"="+compiledDir)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return compiledDir, nil
 })
 
-// machine returns compiled PDFium, loaded once for all tests.
-var machine = sync.OnceValues(func() (wazero.CompilationCache, error) {
+// shared returns PDFium, loaded once for all tests: with the race detector that takes seconds. Each file has an instance.
+var shared = sync.OnceValues(func() (*machine, error) {
 	dir, err := compiled()
 	if err != nil {
 		return nil, err
 	}
-	return wazero.NewCompilationCacheWithDir(dir)
+	return newMachine(context.Background(), dir, 1024) // hostile files use up less memory in less time
 })
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(prepareVar); dir != "" {
+		if err := Prepare(context.Background(), dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	code := m.Run()
 	_ = os.RemoveAll(compiledDir)
 	os.Exit(code)
@@ -55,11 +68,11 @@ func TestMain(m *testing.M) {
 // start opens a file.
 func start(t testing.TB, src document.Source) (*pdfium, error) {
 	t.Helper()
-	cache, err := machine()
+	m, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startPDFium(t.Context(), src, cache)
+	return m.start(t.Context(), src)
 }
 
 // opener returns a function that reads files.

@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -45,9 +46,10 @@ const (
 // A pdfium reads a file with PDFium. It calls the module directly: the functions of go-pdfium
 // take three times as long, since they allocate memory for each character.
 type pdfium struct {
-	runtime  wazero.Runtime
-	cache    wazero.CompilationCache // closed with the file; nil if it is the caller's
+	machine  *machine
+	own      bool // the machine is closed with the file
 	module   api.Module
+	data     io.ReaderAt
 	funcs    map[string]api.Function
 	images   map[int][]picture // of the pages that have been read
 	stack    [8]uint64
@@ -67,7 +69,7 @@ func Prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	defer cache.Close(ctx)
-	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(wasmPages).WithCompilationCache(cache))
 	defer runtime.Close(ctx)
 	code, err := wasm.Module()
 	if err == nil {
@@ -76,23 +78,89 @@ func Prepare(ctx context.Context, dir string) error {
 	return err
 }
 
-func runtimeConfig() wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(wasmPages)
+func runtimeConfig(pages uint32) wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(pages)
 }
 
-// A block hands parts of the file to PDFium.
-type block struct{ data io.ReaderAt }
+// A machine is PDFium in machine code. Each file that it opens has an instance with its own memory.
+type machine struct {
+	runtime wazero.Runtime
+	cache   wazero.CompilationCache
+	module  wazero.CompiledModule
+	open    sync.Map // api.Module -> *pdfium
+}
 
-// Call implements api.GoModuleFunction: (param, position, buffer, size) -> 1, or 0 for a
-// failure.
-func (b block) Call(_ context.Context, module api.Module, stack []uint64) {
+// newMachine loads PDFium that [Prepare] has compiled into dir. An instance has at most pages of 64 KB.
+func newMachine(ctx context.Context, dir string, pages uint32) (*machine, error) {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{cache: cache, runtime: wazero.NewRuntimeWithConfig(ctx, runtimeConfig(pages).WithCompilationCache(cache))}
+	if err := m.load(ctx); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *machine) load(ctx context.Context) error {
+	code, err := wasm.Module()
+	if err != nil {
+		return err
+	}
+	if m.module, err = m.runtime.CompileModule(ctx, code); err != nil {
+		return err
+	}
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, m.runtime); err != nil {
+		return err
+	}
+	env := m.runtime.NewHostModuleBuilder("env")
+	exporter, err := emscripten.NewFunctionExporterForModule(m.module)
+	if err != nil {
+		return err
+	}
+	exporter.ExportFunctions(env)
+	for _, f := range m.module.ImportedFunctions() {
+		// Of the callbacks of PDFium only those for files are used.
+		_, name, _ := f.Import()
+		if !strings.HasSuffix(name, "_CB") {
+			continue
+		}
+		var callback func(*pdfium, api.Module, []uint64)
+		switch name {
+		case "FPDF_FILEACCESS_CB":
+			callback = (*pdfium).block
+		case "FPDF_FILEWRITE_CB":
+			callback = (*pdfium).written
+		}
+		env.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(_ context.Context, module api.Module, stack []uint64) {
+			if p, ok := m.open.Load(module); ok && callback != nil {
+				callback(p.(*pdfium), module, stack)
+			} else if len(stack) > 0 {
+				stack[0] = 0
+			}
+		}), f.ParamTypes(), f.ResultTypes()).Export(name)
+	}
+	_, err = env.Instantiate(ctx)
+	return err
+}
+
+func (m *machine) close() {
+	ctx := context.Background()
+	_ = m.runtime.Close(ctx)
+	_ = m.cache.Close(ctx)
+}
+
+// block hands a part of the file to PDFium: (param, position, buffer, size) -> 1, or 0 for a failure.
+func (p *pdfium) block(module api.Module, stack []uint64) {
 	position, buffer, size := uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
 	stack[0] = 0
 	memory, ok := module.Memory().Read(buffer, size)
 	if !ok {
 		return
 	}
-	if n, _ := b.data.ReadAt(memory, int64(position)); n == len(memory) {
+	if n, _ := p.data.ReadAt(memory, int64(position)); n == len(memory) {
 		stack[0] = 1
 	}
 }
@@ -102,78 +170,41 @@ func openPDFium(ctx context.Context, src document.Source) (*pdfium, error) {
 	if src.Prepared == "" {
 		return nil, document.Errorf(document.ErrNotPrepared, "PDFium is not compiled")
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(src.Prepared)
+	m, err := newMachine(ctx, src.Prepared, wasmPages)
 	if err != nil {
 		return nil, err
 	}
-	p, err := startPDFium(ctx, src, cache)
+	p, err := m.start(ctx, src)
 	if err != nil {
-		_ = cache.Close(ctx)
+		m.close()
 		return nil, err
 	}
-	p.cache = cache
+	p.own = true
 	return p, nil
 }
 
-// startPDFium opens a file. The cache has compiled PDFium, and stays the caller's.
-func startPDFium(ctx context.Context, src document.Source, cache wazero.CompilationCache) (*pdfium, error) {
+// start opens a file.
+func (m *machine) start(ctx context.Context, src document.Source) (*pdfium, error) {
 	if src.Size > math.MaxInt32 {
 		return nil, document.Errorf(document.ErrTooBig, "the file is larger than 2 GB")
 	}
-	p := &pdfium{
-		runtime: wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache)),
-		funcs:   map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != "", maxRuns: maxRuns,
+	module, err := m.runtime.InstantiateModule(ctx, m.module, wazero.NewModuleConfig().WithStartFunctions("_initialize").WithName(""))
+	if err != nil {
+		return nil, err
 	}
-	if err := p.start(ctx, src); err != nil {
+	p := &pdfium{
+		machine: m, module: module, data: src.Data,
+		funcs: map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != "", maxRuns: maxRuns,
+	}
+	m.open.Store(module, p)
+	if err := p.load(ctx, src); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *pdfium) start(ctx context.Context, src document.Source) error {
-	code, err := wasm.Module()
-	if err != nil {
-		return err
-	}
-	module, err := p.runtime.CompileModule(ctx, code)
-	if err != nil {
-		return err
-	}
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
-		return err
-	}
-	env := p.runtime.NewHostModuleBuilder("env")
-	exporter, err := emscripten.NewFunctionExporterForModule(module)
-	if err != nil {
-		return err
-	}
-	exporter.ExportFunctions(env)
-	for _, f := range module.ImportedFunctions() {
-		// Of the callbacks of PDFium only those for files are used.
-		_, name, _ := f.Import()
-		var call api.GoModuleFunction = api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) {
-			if len(stack) > 0 {
-				stack[0] = 0
-			}
-		})
-		if name == "FPDF_FILEACCESS_CB" {
-			call = block{src.Data}
-		} else if name == "FPDF_FILEWRITE_CB" {
-			call = api.GoModuleFunc(p.written)
-		} else if !strings.HasSuffix(name, "_CB") {
-			continue
-		}
-		env.NewFunctionBuilder().WithGoModuleFunction(call, f.ParamTypes(), f.ResultTypes()).Export(name)
-	}
-	if _, err := env.Instantiate(ctx); err != nil {
-		return err
-	}
-	p.module, err = p.runtime.InstantiateModule(ctx, module,
-		wazero.NewModuleConfig().WithStartFunctions("_initialize").WithName(""))
-	if err != nil {
-		return err
-	}
+func (p *pdfium) load(ctx context.Context, src document.Source) error {
 	p.call(ctx, "FPDF_InitLibrary")
 	p.scratch = uint32(p.call(ctx, "malloc", scratchSize))
 	access := p.call(ctx, "FPDF_FILEACCESS_Create", uint64(src.Size), uint64(p.scratch))
@@ -191,10 +222,10 @@ func (p *pdfium) start(ctx context.Context, src document.Source) error {
 }
 
 func (p *pdfium) close() {
-	ctx := context.Background()
-	_ = p.runtime.Close(ctx)
-	if p.cache != nil {
-		_ = p.cache.Close(ctx)
+	p.machine.open.Delete(p.module)
+	_ = p.module.Close(context.Background())
+	if p.own {
+		p.machine.close()
 	}
 }
 

@@ -1,0 +1,5 @@
+//go:build !race
+
+package readers_test
+
+const raceDetector = false
