@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,57 @@ func TestWorkbooksAreChanged(t *testing.T) {
 	}
 }
 
+// TestTablesGrow appends rows below a table of Excel, and below rows that formulas and names end with.
+func TestTablesGrow(t *testing.T) {
+	f, err := excelize.OpenReader(bytes.NewReader(workbook(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, err := range []error{
+		f.AddTable("Sheet1", &excelize.Table{Range: "A1:B3", Name: "Prices"}),
+		f.SetCellFormula("Budget", "B1", "SUM(Sheet1!$B$2:$B$3)"),
+		f.SetCellFormula("Budget", "B2", "SUM(B2:B3)+Sheet1!B3"), // neither ends with the rows of the other sheet
+		f.SetDefinedName(&excelize.DefinedName{Name: "all_prices", RefersTo: "Sheet1!$B$2:$B$3"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	made, err := written(t, document.XLSX, write.Source{From: [][]byte{b.Bytes()}, Rows: `[["a",1],["b",2]]`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`the table "Prices" has the new rows`, "these end where the rows ended before, and do not have the new rows: " +
+		`the name all_prices, Budget!B1; to extend a formula send its cell in "values"`}
+	if !slices.Equal(made.Notes, want) {
+		t.Errorf("notes %q", made.Notes)
+	}
+	part := partOf(t, made.Content, "xl/tables/table1.xml")
+	if strings.Count(part, `ref="A1:B5"`) != 2 || strings.Contains(part, "A1:B3") { // of the table and its filter
+		t.Errorf("table: %s", part)
+	}
+	content := withParts(t, b.Bytes(), map[string]string{
+		"xl/tables/table1.xml": strings.Replace(partOf(t, b.Bytes(), "xl/tables/table1.xml"), " ref=", ` totalsRowCount="1" ref=`, 1)})
+	if made, err = written(t, document.XLSX, write.Source{From: [][]byte{content}, Rows: `[["a",1]]`}); err != nil {
+		t.Fatal(err)
+	}
+	if len(made.Notes) != 2 || !strings.Contains(made.Notes[0], "row of totals") || !strings.Contains(partOf(t, made.Content, "xl/tables/table1.xml"), "A1:B3") {
+		t.Errorf("with a row of totals: notes %q", made.Notes)
+	}
+	// A sum below the rows stays above the new ones.
+	if made, err = written(t, document.XLSX, write.Source{Rows: `[["n"],[1],[2],[{"formula":"=SUM(A2:A3)"}]]`}); err == nil {
+		made, err = written(t, document.XLSX, write.Source{From: [][]byte{made.Content}, Rows: `[[3]]`})
+	}
+	if err != nil || len(made.Notes) != 1 || !strings.Contains(made.Notes[0], "Sheet1!A4") {
+		t.Errorf("a sum: %+v, %v", made, err)
+	}
+}
+
 func TestWorkbooksThatCannotBeChanged(t *testing.T) {
 	types := partOf(t, workbook(t), "[Content_Types].xml")
 	for _, test := range []struct {
@@ -123,7 +175,7 @@ func TestWorkbooksThatCannotBeChanged(t *testing.T) {
 		{"macros", `{"A1":1}`, "", map[string]string{"xl/vbaProject.bin": "x"}, document.ErrBroken, "macros"},
 		{"a type with macros", `{"A1":1}`, "", map[string]string{"[Content_Types].xml": strings.Replace(types, "spreadsheetml.sheet.main", "ms-excel.sheet.macroEnabled.main", 1)},
 			document.ErrBroken, "macros"},
-		{"a bomb", `{"A1":1}`, "", map[string]string{"xl/media/bomb.bin": strings.Repeat("0", 40<<20)}, document.ErrTooBig, "times its size"},
+		{"a bomb", `{"A1":1}`, "", map[string]string{"xl/media/bomb.bin": strings.Repeat("0", 8<<20)}, document.ErrTooBig, "times its size"},
 		{"half of a sheet", `{"A1":1}`, "", map[string]string{"xl/worksheets/sheet1.xml": "<worksheet><sheetData><row"}, document.ErrBroken, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -227,7 +279,7 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 		{"a template elsewhere", `{"name":1}`, map[string]string{"word/_rels/settings.xml.rels": link("attachedTemplate", "https://example.com/x.dotm")}, document.ErrBroken, "attachedTemplate"},
 		{"a picture elsewhere", `{"name":1}`, map[string]string{"word/_rels/header1.xml.rels": link("image", "https://example.com/x.png")}, document.ErrBroken, "image"},
 		{"a link to a file", `{"name":1}`, map[string]string{"word/_rels/document.xml.rels": link("hyperlink", "file:///etc/passwd")}, document.ErrBroken, "hyperlink"},
-		{"a bomb", `{"name":1}`, map[string]string{"word/media/bomb.bin": strings.Repeat("0", 40<<20)}, document.ErrTooBig, "times its size"},
+		{"a bomb", `{"name":1}`, map[string]string{"word/media/bomb.bin": strings.Repeat("0", 8<<20)}, document.ErrTooBig, "times its size"},
 		{"entities", `{"name":1}`, map[string]string{"word/document.xml": `<!DOCTYPE x [<!ENTITY a "b">]><w:p><w:t>{{name}}</w:t></w:p>`}, document.ErrBroken, "entities"},
 		{"not closed", `{"name":1}`, map[string]string{"word/document.xml": `<w:p><w:t>{{name}}</w:p></w:t>`}, document.ErrBroken, "not closed"},
 		{"deep", `{"name":1}`, map[string]string{"word/document.xml": strings.Repeat("<w:p>", 500)}, document.ErrBroken, "deep"},

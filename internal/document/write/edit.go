@@ -37,7 +37,7 @@ func edit(ctx context.Context, s Source) (*document.Written, error) {
 		return nil, broken("the workbook cannot be read: %v", err)
 	}
 	defer f.Close()
-	e := &editor{ctx: ctx, f: f}
+	e := &editor{ctx: ctx, f: f, ends: map[string]int{}}
 	if kinds := in.foreign(); len(kinds) > 0 {
 		e.notes = append(e.notes, "the workbook has links to other files or programs ("+strings.Join(kinds, ", ")+
 			"); they were kept as they are, and not followed")
@@ -65,6 +65,9 @@ func edit(ctx context.Context, s Source) (*document.Written, error) {
 	if err := f.Write(&out); err != nil {
 		return nil, broken("the workbook cannot be written: %v", err)
 	}
+	if note := stopped(out.Bytes(), e.ends); note != "" {
+		e.notes = append(e.notes, note)
+	}
 	content, notes := calculated(ctx, out.Bytes())
 	return &document.Written{Content: content, Notes: append(e.notes, notes...)}, nil
 }
@@ -76,6 +79,7 @@ type editor struct {
 	f       *excelize.File
 	notes   []string
 	changed int
+	ends    map[string]int // the last rows of sheets before rows were appended
 }
 
 // values changes the cells that an object names: B2, or Sheet!B2.
@@ -217,7 +221,7 @@ func (e *editor) append(name string, rows func(add func([]cell, bool) error) err
 	if last > 0 {
 		e.keys = head
 	}
-	return rows(func(cells []cell, _ bool) error {
+	err = rows(func(cells []cell, _ bool) error {
 		if at++; at > maxRows || len(cells) > maxColumns {
 			return document.Errorf(document.ErrTooBig, "a sheet has at most %d rows of %d cells", maxRows, maxColumns)
 		}
@@ -241,6 +245,11 @@ func (e *editor) append(name string, rows func(add func([]cell, bool) error) err
 		}
 		return nil
 	})
+	if err == nil && last > 0 && at > last {
+		e.ends[name] = last
+		err = e.grow(name, last, at)
+	}
+	return err
 }
 
 // lastRow returns the number of the last row with a value or a formula, and the texts of the first row.
