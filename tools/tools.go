@@ -54,7 +54,7 @@ type World struct {
 	Model     automation.Model // nil without a language model
 	Scripts   *script.Runner
 	Messaging messaging.Options
-	Seen      *fs.SharedSeen // of replicas; nil: there are none
+	Seen      *fs.Seen
 	Code      *code.Room
 }
 
@@ -68,7 +68,7 @@ func Catalogue() policy.Catalogue { return tool.Catalogue(list(World{})) }
 // list returns the tools of all groups. A new group is one line here.
 func list(w World) []tool.Tool {
 	all := slices.Concat(
-		fs.Tools(w.Files, w.Secrets, w.Media.Documents, w.Seen, w.Code.Problems),
+		fs.Tools(w.Files, w.Media.Documents, w.Seen, w.Code.Problems),
 		code.Tools(w.Code),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),

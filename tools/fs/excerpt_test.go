@@ -28,7 +28,7 @@ func newMasking(t *testing.T) masking {
 	t.Helper()
 	secrets := new(scrub.Scrubber)
 	ws, ctx, dir := workspacetest.New(t)
-	group := fs.Tools(ws, secrets, nil, nil, nil)
+	group := fs.Tools(ws, nil, &fs.Seen{Secrets: secrets}, nil)
 	return masking{t, func(name string, args map[string]any) (string, error) {
 		raw, err := json.Marshal(args)
 		if err != nil {

@@ -23,12 +23,8 @@ import (
 const group = "fs"
 
 // Tools returns the tools of the group. They can be described without files. Without documents, read_file shows none.
-// With shared, replicas know the files that their sessions have read through others. Problems returns the problems in
-// files after a change, in a few lines and at once; nil: nothing is known.
-func Tools(
-	files workspace.Files, secrets *scrub.Scrubber, documents *document.Service, shared *SharedSeen, problems Problems,
-) []tool.Tool {
-	seen := &Seen{Secrets: secrets, Shared: shared}
+// Problems returns the problems in files after a change, in a few lines and at once; nil: nothing is known.
+func Tools(files workspace.Files, documents *document.Service, seen *Seen, problems Problems) []tool.Tool {
 	return []tool.Tool{
 		tool.New(newReadFile(files, seen, documents)),
 		tool.New(writeFile{files, seen, problems}),

@@ -7,7 +7,7 @@ import (
 )
 
 func TestToolsAreWellMade(t *testing.T) {
-	if _, err := tool.NewSet(Tools(nil, nil, nil, nil, nil)...); err != nil {
+	if _, err := tool.NewSet(Tools(nil, nil, nil, nil)...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ func TestFilesWithSecretsCanBeEdited(t *testing.T) {
 		t.Fatal(err)
 	}
 	ws, ctx, dir := workspacetest.New(t)
-	group := fs.Tools(ws, secrets, nil, nil, nil)
+	group := fs.Tools(ws, nil, &fs.Seen{Secrets: secrets}, nil)
 	call := func(name string, args map[string]any) (string, error) {
 		raw, err := json.Marshal(args)
 		if err != nil {

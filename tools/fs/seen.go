@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strconv"
 	"sync"
@@ -75,6 +76,11 @@ func (s *Seen) Version(c tool.Caller, name string) (version string, ok bool) {
 	defer s.mu.Unlock()
 	f, _ := s.file(c, name)
 	return f.version, f.version != ""
+}
+
+// Of is [Version].
+func (*Seen) Of(content io.ReaderAt, size int64, stamp string) (string, error) {
+	return Version(content, size, stamp)
 }
 
 // Note records that the caller's session knows this version of the file, because it read or wrote it. An empty version

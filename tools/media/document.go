@@ -126,8 +126,12 @@ func (t readDocument) read(ctx context.Context, a documentArgs) (tool.Result, er
 	defer file.Close()
 	r.Content, r.Size, r.Name = file, file.Size, path.Base(file.Name)
 	res, err := t.documents.Answer(ctx, r, view)
+	if err != nil {
+		return res, err
+	}
+	version, err := t.Seen.Of(file, file.Size, file.Stamp)
 	if err == nil {
-		t.Seen.Note(tool.CallerFrom(ctx), file.Name, file.Stamp)
+		t.Seen.Note(tool.CallerFrom(ctx), file.Name, version)
 	}
 	return res, err
 }

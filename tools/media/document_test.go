@@ -95,7 +95,7 @@ func TestReadDocumentByPath(t *testing.T) {
 		{documentArgs{Path: "odd!/name.pdf"}, "odd", "", "name.pdf"}, // the file itself comes first
 	} {
 		got := &asked{}
-		tl := readDocument{Options{Files: files}, got}
+		tl := readDocument{Options{Seen: versions{}, Files: files}, got}
 		if _, err := tl.Do(t.Context(), test.args); err != nil {
 			t.Errorf("%s: %v", test.args.Path, err)
 			continue
@@ -175,7 +175,7 @@ func TestReadDocumentDownloadsOnce(t *testing.T) {
 
 func TestReadDocumentRefuses(t *testing.T) {
 	web := &site{status: http.StatusNotFound, header: http.Header{}}
-	tl := readDocument{Options{Files: memoryFiles{}, Client: web}, &asked{}}
+	tl := readDocument{Options{Seen: versions{}, Files: memoryFiles{}, Client: web}, &asked{}}
 	for _, test := range []struct {
 		args documentArgs
 		kind tool.Kind
@@ -199,7 +199,7 @@ func TestReadDocumentRefuses(t *testing.T) {
 
 // TestReadDocumentWithAPrompt returns the text and says that no model has answered.
 func TestReadDocumentWithAPrompt(t *testing.T) {
-	tl := readDocument{Options{Files: memoryFiles{files: map[string]string{"b.docx": "word"}}}, &asked{}}
+	tl := readDocument{Options{Seen: versions{}, Files: memoryFiles{files: map[string]string{"b.docx": "word"}}}, &asked{}}
 	res, err := tl.Do(t.Context(), documentArgs{Path: "b.docx", Prompt: "What is it about?"})
 	if err != nil || !strings.Contains(res.Text(), "answer it from the text above") {
 		t.Errorf("%s, %v", res.Text(), err)
@@ -219,7 +219,7 @@ func TestReadDocumentAsksAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl := readDocument{Options{Files: memoryFiles{files: map[string]string{"b.docx": "word"}}, Providers: providers,
+	tl := readDocument{Options{Seen: versions{}, Files: memoryFiles{files: map[string]string{"b.docx": "word"}}, Providers: providers,
 		Marks: tool.NewMarks()}, &asked{}}
 	res, err := tl.Do(t.Context(), documentArgs{Path: "b.docx", Prompt: "What is it about?"})
 	if err != nil || !tool.Quoted(res.Text()) || !strings.Contains(res.Text(), "About tea.") {

@@ -58,6 +58,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/media/orders"
@@ -301,7 +302,8 @@ func (a *App) openAudit(context.Context) (err error) {
 }
 
 func (a *App) openTools(context.Context) (err error) {
-	mediaOptions := a.mediaOptions()
+	seen := &fs.Seen{Secrets: a.scrub, Shared: a.sharedSeen()}
+	mediaOptions := a.mediaOptions(seen)
 	a.noMedia = mediaOptions.Unusable()
 	a.builtIn, err = tools.All(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.Options, Media: mediaOptions, Memory: a.memory,
@@ -309,7 +311,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Scheduler: a.scheduler, Model: a.jsonModel(),
-		Seen:    a.sharedSeen(),
+		Seen:    seen,
 		Code:    a.codeRoom(),
 		Scripts: a.scripts(), Orders: a.orders, Messaging: a.messagingOptions(),
 	})

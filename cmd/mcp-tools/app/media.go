@@ -39,13 +39,13 @@ func (a *App) openDocuments(context.Context) error {
 }
 
 // mediaOptions returns the dependencies of the tools for documents and media.
-func (a *App) mediaOptions() media.Options {
+func (a *App) mediaOptions(seen *fs.Seen) media.Options {
 	c := a.loaded.Config.Media
 	return media.Options{
 		Files: a.files, Client: a.web.Client, Marks: a.web.Options.Marks, Documents: a.documents,
 		Providers: a.providers, Made: a.generated(), Programs: &program.Runner{Tiers: a.tiers, Slots: make(chan struct{}, max(2, runtime.NumCPU()))},
 		Browser:    a.drawing,
-		Seen:       media.Seen{Versions: &fs.Seen{}}, // apart from the versions of texts, which are hashes
+		Seen:       seen,
 		Scratch:    filepath.Join(a.data, "media"),
 		Transcribe: c.Transcribe.Command, Speak: c.Speech.Command, Languages: c.Languages,
 	}
