@@ -65,6 +65,8 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 				Try("take a snapshot, then call it again to have it approved here")
 	}
 	switch req.Action {
+	case printText:
+		return s.printText(ctx, t, req.Text)
 	case Snapshot:
 		return s.snapshot(ctx, t, req)
 	case Screenshot:

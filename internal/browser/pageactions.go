@@ -227,6 +227,45 @@ func (s *session) savePDF(ctx context.Context, t *tab) error {
 	return nil
 }
 
+// Print returns a page as PDF. html is a page of the program's own, without scripts; its style decides about the size of
+// the paper. The browser of the caller in ctx shows an empty page before and after.
+func (b *Browsers) Print(ctx context.Context, html string) ([]byte, error) {
+	empty := Request{Action: Open, URL: "about:blank"}
+	if _, err := b.Do(ctx, empty); err != nil {
+		return nil, err
+	}
+	v, err := b.Do(ctx, Request{Action: printText, Text: html})
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.Do(ctx, empty)
+	return v.Picture, err
+}
+
+// loaded waits until the pictures and fonts of a page can be shown.
+const loaded = `Promise.all([document.fonts.ready, ...[...document.images].map(i => i.decode().catch(() => 0))]).then(() => 0)`
+
+func (s *session) printText(ctx context.Context, t *tab, html string) (View, error) {
+	tree, err := call(ctx, t.main.endpoint, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		return View{}, err
+	}
+	err = run(ctx, t.main.endpoint, page.SetDocumentContent, page.SetDocumentContentParams{FrameID: tree.FrameTree.Frame.ID, HTML: html})
+	if err == nil {
+		err = run(ctx, t.main.endpoint, runtime.Evaluate, runtime.EvaluateParams{Expression: loaded, AwaitPromise: new(true)})
+	}
+	if err != nil {
+		return View{}, err
+	}
+	printed, err := call(ctx, t.main.endpoint, page.PrintToPDF, page.PrintToPDFParams{
+		PrintBackground: new(true), PreferCSSPageSize: new(true), GenerateTaggedPDF: new(true), GenerateDocumentOutline: new(true),
+	})
+	if err == nil && !bytes.HasPrefix(printed.Data, []byte("%PDF-")) {
+		err = errors.New("the browser has printed no PDF")
+	}
+	return View{Picture: printed.Data, MIME: "application/pdf"}, err
+}
+
 // upload puts files of the caller into a file input. The browser gets copies, which are
 // deleted with it.
 func (s *session) upload(ctx context.Context, t *tab, req Request) error {

@@ -42,6 +42,7 @@ const (
 	MouseClick Action = "mouse_click" // at At
 	MouseDrag  Action = "mouse_drag"  // from At to To
 	MouseWheel Action = "mouse_wheel" // at At, by To
+	printText  Action = "print"       // shows Text, a page of the program's own, and prints it: see Browsers.Print
 )
 
 // A Request is an action with its arguments.

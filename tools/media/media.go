@@ -12,6 +12,7 @@ package media
 
 import (
 	"context"
+	"io"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -40,7 +41,7 @@ type Options struct {
 	Programs  *program.Runner
 	Providers *provider.Providers
 	Browser   Browser // for diagrams; without a network
-	Seen      Seen
+	Seen      Versions
 	Scratch   string // a private directory for files that programs read
 	// Transcribe and Speak are programs of the operator, with their arguments. {file},
 	// {language} and {voice} are replaced. Speak reads the text from stdin and writes sound
@@ -49,33 +50,18 @@ type Options struct {
 	Languages         []string // of text in pictures, as tesseract names them
 }
 
-// Seen has the versions of the documents that sessions have read. The zero Seen has none.
-type Seen struct{ Versions }
-
-// Versions are versions of files by session: the Seen of package tools/fs.
+// Versions are the versions of files that sessions have read or written: the Seen of package tools/fs.
 type Versions interface {
-	Version(c tool.Caller, name string) (string, bool)
+	Version(c tool.Caller, name string) (version string, ok bool)
 	Note(c tool.Caller, name, version string)
+	// Of returns the version of a file.
+	Of(content io.ReaderAt, size int64, stamp string) (string, error)
 }
 
-// Version returns the version of a file that the caller's session has read or written.
-func (s Seen) Version(c tool.Caller, name string) (string, bool) {
-	if s.Versions == nil {
-		return "", false
-	}
-	return s.Versions.Version(c, name)
-}
-
-// Note records the version of a file that the caller's session knows.
-func (s Seen) Note(c tool.Caller, name, version string) {
-	if s.Versions != nil {
-		s.Versions.Note(c, name, version)
-	}
-}
-
-// A Browser draws diagrams.
+// A Browser draws diagrams and prints documents.
 type Browser interface {
 	Do(ctx context.Context, req browser.Request) (browser.View, error)
+	Print(ctx context.Context, html string) ([]byte, error)
 }
 
 // Unusable returns the tools that do not work here, because a program is not installed.
@@ -116,7 +102,7 @@ func Tools(o Options) []tool.Tool {
 		tool.Prepared(readAudio{s}),
 		tool.Prepared(readVideo{s}),
 		tool.Prepared(createImage{s}),
-		tool.New(writeDocument{o, o.Documents}),
+		tool.New(writeDocument{s, o.Documents}),
 		tool.Prepared(speak{s}),
 	}
 }

@@ -28,7 +28,7 @@ const (
 
 // writeDocument makes a document of Markdown or of rows, or changes one.
 type writeDocument struct {
-	Options
+	studio
 	writer documentWriter
 }
 
@@ -58,7 +58,7 @@ func (writeDocument) Spec() tool.Spec {
 }
 
 // An original is a file that a document is made of.
-type original struct{ path, name, stamp string }
+type original struct{ name, stamp, version string }
 
 func (t writeDocument) Do(ctx context.Context, a writeDocumentArgs) (tool.Result, error) {
 	format := document.Format(strings.TrimPrefix(strings.ToLower(path.Ext(a.Path)), "."))
@@ -109,7 +109,11 @@ func (t writeDocument) Do(ctx context.Context, a writeDocumentArgs) (tool.Result
 		if err != nil {
 			return tool.Result{}, err
 		}
-		made, err := t.writer.Write(ctx, format, content)
+		write := t.writer.Write
+		if format == document.PDF && source.Markdown != "" {
+			write = t.print
+		}
+		made, err := write(ctx, format, content)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -125,6 +129,36 @@ func (t writeDocument) Do(ctx context.Context, a writeDocumentArgs) (tool.Result
 		}
 	}
 	return t.save(ctx, a, files, originals, notes)
+}
+
+// print makes a PDF file of Markdown. Chromium prints the page of it; without Chromium, LibreOffice prints the Word
+// document.
+func (t writeDocument) print(ctx context.Context, format document.Format, content []byte) (*document.Written, error) {
+	if t.Browser == nil {
+		return t.writer.Write(ctx, format, content)
+	}
+	page, err := t.writer.Write(ctx, document.HTML, content)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case t.drawing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	printed, failed := t.Browser.Print(ctx, string(page.Content))
+	<-t.drawing
+	if failed == nil {
+		return &document.Written{Content: printed, Notes: page.Notes}, nil
+	}
+	if ctx.Err() != nil {
+		return nil, failed
+	}
+	made, err := t.writer.Write(ctx, format, content)
+	if err != nil && tool.AsError(failed).Kind != tool.Unavailable {
+		return nil, failed
+	}
+	return made, err
 }
 
 // fits reports arguments that do not go together with a file that is changed.
@@ -165,7 +199,11 @@ func (t writeDocument) originals(ctx context.Context, paths []string) (contents 
 		if err != nil {
 			return nil, nil, err
 		}
-		contents, all = append(contents, content), append(all, original{name, file.Name, file.Stamp})
+		version, err := t.Seen.Of(bytes.NewReader(content), file.Size, file.Stamp)
+		if err != nil {
+			return nil, nil, err
+		}
+		contents, all = append(contents, content), append(all, original{file.Name, file.Stamp, version})
 	}
 	return contents, all, nil
 }
@@ -195,7 +233,7 @@ func (t writeDocument) save(ctx context.Context, a writeDocumentArgs, made []new
 					continue
 				}
 				known, wasRead := t.Seen.Version(caller, f.Name)
-				if f.Stamp != o.stamp || wasRead && known != f.Stamp {
+				if f.Stamp != o.stamp || wasRead && known != o.version {
 					return nil, tool.Errorf(tool.Conflict, "%q changed since you read it", f.Name).
 						Try("read it again with read_document, then send the change")
 				}
@@ -220,7 +258,13 @@ func (t writeDocument) save(ctx context.Context, a writeDocumentArgs, made []new
 		}
 		fmt.Fprintf(&b, "%s %s: %s", done, f.Name, text.Bytes(f.Size))
 		notes = append(notes, f.Notes...)
-		t.Seen.Note(caller, f.Name, f.Stamp)
+		version := "" // the source of the file may store another form
+		if f.Size == int64(len(made[i].content)) {
+			if version, err = t.Seen.Of(bytes.NewReader(made[i].content), f.Size, f.Stamp); err != nil {
+				return tool.Result{}, err
+			}
+		}
+		t.Seen.Note(caller, f.Name, version)
 	}
 	if receipt.ID != "" {
 		fmt.Fprintf(&b, "; to undo it use undo %s", receipt.ID)

@@ -3,6 +3,7 @@ package media
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,7 +76,7 @@ func TestWriteDocument(t *testing.T) {
 			files, ctx := workspaceWith(t, map[string]string{
 				"old.docx": "old", "rows.csv": "a,b\n1,2", "book.xlsx": "book", "a.pdf": "pages", "large.png": strings.Repeat("x", maxEmbedded+1),
 			})
-			res, err := writeDocument{Options{Files: files}, copier{}}.Do(ctx, test.args)
+			res, err := writeDocument{newStudio(Options{Files: files, Seen: versions{}}), copier{}}.Do(ctx, test.args)
 			got := ""
 			for _, p := range res.Parts {
 				got += p.Text
@@ -96,7 +97,7 @@ func TestWriteDocument(t *testing.T) {
 // TestWrittenPicturesAreOfTheWorkspace looks at the content that the process gets.
 func TestWrittenPicturesAreOfTheWorkspace(t *testing.T) {
 	files, ctx := workspaceWith(t, map[string]string{"a b.png": "picture", "c.png": "other"})
-	_, err := writeDocument{Options{Files: files}, copier{}}.Do(ctx, writeDocumentArgs{
+	_, err := writeDocument{newStudio(Options{Files: files, Seen: versions{}}), copier{}}.Do(ctx, writeDocumentArgs{
 		Path: "a.html", Markdown: "![x](<a b.png>) ![y](c.png \"title\") ![z](https://example.com/d.png) ![w](data:image/png;base64,AA)"})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +135,11 @@ func (s slow) Write(ctx context.Context, f document.Format, content []byte) (*do
 type versions map[string]string
 
 func (v versions) Version(_ tool.Caller, name string) (string, bool) { s, ok := v[name]; return s, ok }
-func (v versions) Note(_ tool.Caller, name, version string)          { v[name] = version }
+func (versions) Of(content io.ReaderAt, size int64, _ string) (string, error) {
+	b, err := io.ReadAll(io.NewSectionReader(content, 0, size))
+	return string(b), err
+}
+func (v versions) Note(_ tool.Caller, name, version string) { v[name] = version }
 
 // TestChangesOfOthersAreNotLost changes a workbook that another program has changed.
 func TestChangesOfOthersAreNotLost(t *testing.T) {
@@ -148,18 +153,18 @@ func TestChangesOfOthersAreNotLost(t *testing.T) {
 		}
 	}
 	change := writeDocumentArgs{Path: "book.xlsx", Values: json.RawMessage(`{"A1":1}`)}
-	o := Options{Files: files, Seen: Seen{versions{}}}
-	_, err := writeDocument{o, slow{change: func() { replace("during the call") }}}.Do(ctx, change)
+	o := Options{Files: files, Seen: versions{}}
+	_, err := writeDocument{newStudio(o), slow{change: func() { replace("during the call") }}}.Do(ctx, change)
 	if tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("changed during the call: %v", err)
 	}
 	for range 2 { // what this session wrote itself is no conflict
-		if _, err := (writeDocument{o, copier{}}).Do(ctx, change); err != nil {
+		if _, err := (writeDocument{newStudio(o), copier{}}).Do(ctx, change); err != nil {
 			t.Fatal(err)
 		}
 	}
 	replace("after it was read")
-	if _, err := (writeDocument{o, copier{}}).Do(ctx, change); tool.AsError(err).Kind != tool.Conflict {
+	if _, err := (writeDocument{newStudio(o), copier{}}).Do(ctx, change); tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("changed after it was read: %v", err)
 	}
 }

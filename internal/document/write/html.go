@@ -30,7 +30,10 @@ const style = `body{font:16px/1.55 system-ui,sans-serif;max-width:46em;margin:2e
 h1,h2,h3,h4,h5,h6{line-height:1.25;color:#1f3a5f}img{max-width:100%}
 table{border-collapse:collapse;margin:1em 0}th,td{border:1px solid #b0b8c0;padding:.3em .6em}th{background:#e8ecf1}
 pre{background:#f4f5f7;padding:.8em;overflow:auto}code{font-family:ui-monospace,monospace;font-size:.92em}
-blockquote{border-left:4px solid #c0c8d0;margin:1em 0;padding:0 1em;color:#505050}.author{color:#606060}`
+blockquote{border-left:4px solid #c0c8d0;margin:1em 0;padding:0 1em;color:#505050}.author{color:#606060}
+li:has(>input){list-style:none}li>input{margin:0 .4em 0 -1.3em}
+@media print{body{font-size:11pt;max-width:none;margin:0;padding:0}pre{white-space:pre-wrap;overflow:visible}h1,h2,h3,h4,h5,h6{break-after:avoid}
+tr,img{break-inside:avoid}p,li{orphans:2;widows:2}a{color:#1f4e9e;text-decoration:none}}`
 
 // HTML makes a page of Markdown: one file, with its pictures, that loads nothing.
 func HTML(_ context.Context, src document.Source) (*document.Written, error) {
@@ -67,6 +70,12 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 	if err != nil {
 		return nil, err
 	}
+	title := w.title
+	for n := w.root.FirstChild(); n != nil && title == ""; n = n.NextSibling() {
+		if n.Kind() == ast.KindHeading {
+			title = unescape(w.plain(n), false)
+		}
+	}
 	for _, n := range bare {
 		n.Parent().ReplaceChild(n.Parent(), n, ast.NewString([]byte(html.EscapeString(string(n.Label(w.source))))))
 	}
@@ -81,7 +90,8 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "+
-		"content=\"width=device-width\">\n<title>%s</title>\n<style>\n%s\n</style>\n</head>\n<body>\n", html.EscapeString(w.title), style)
+		"content=\"width=device-width\">\n<title>%s</title>\n<style>\n%s\n@page{size:%gpt %gpt;margin:20mm}\n</style>\n</head>\n<body>\n",
+		html.EscapeString(title), style, float64(w.page.w)/20, float64(w.page.h)/20)
 	if w.title != "" {
 		fmt.Fprintf(&b, "<h1>%s</h1>\n", html.EscapeString(w.title))
 	}

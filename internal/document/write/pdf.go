@@ -14,6 +14,7 @@ import (
 )
 
 // PDF makes a PDF of other PDF files, or of Markdown: a Word document that LibreOffice prints, if that is installed.
+// Where Chromium is installed, it prints the page that HTML makes instead, outside of this process.
 func PDF(ctx context.Context, src document.Source) (*document.Written, error) {
 	s, err := decode(src)
 	if err != nil {
@@ -29,7 +30,7 @@ func PDF(ctx context.Context, src document.Source) (*document.Written, error) {
 	office, err := exec.LookPath("soffice")
 	if err != nil {
 		return nil, document.Errorf(document.ErrNoReader,
-			"PDF needs LibreOffice, which is not installed here; write a .docx or .html file, or ask the operator to install libreoffice-writer-nogui")
+			"PDF needs Chromium or LibreOffice, and neither can be used here; write a .docx or .html file, or ask the operator to install chromium or libreoffice-writer-nogui")
 	}
 	made, err := wordOf(ctx, s)
 	if err != nil {
