@@ -6,12 +6,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -238,11 +240,14 @@ func TestClientOpensThePageOfAQuestion(t *testing.T) {
 	})
 }
 
-// TestClientOfAnSDKOpensThePage has a client of the official Go SDK, which opens pages and shows no forms. A person
-// decides about a call and answers a question of the agent in the console. The call continues, and the answer comes to the inbox.
-func TestClientOfAnSDKOpensThePage(t *testing.T) {
-	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
-	person := r.openConsole()
+// An sdkClient is a client of an SDK, which opens pages and shows no forms.
+type sdkClient struct {
+	sent chan *mcp.ElicitParams // to pages
+	call func(tool string, args map[string]any) (result string, err error)
+}
+
+// goClient returns a client of the official Go SDK.
+func goClient(t *testing.T, server *exec.Cmd) sdkClient {
 	sent := make(chan *mcp.ElicitParams, 1)
 	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
@@ -251,8 +256,6 @@ func TestClientOfAnSDKOpensThePage(t *testing.T) {
 			return &mcp.ElicitResult{Action: "accept"}, nil // the browser is open
 		},
 	})
-	server := apart(ourselves(t), "--data", filepath.Join(r.dir, "data"), "--config", filepath.Join(r.dir, "config.yaml"),
-		"--profile", "full", "--workspace", t.TempDir(), "--sandbox", "host")
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: server, TerminateDuration: hang}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -262,36 +265,123 @@ func TestClientOfAnSDKOpensThePage(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return sdkClient{sent, func(tool string, args map[string]any) (string, error) {
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			return "", err
+		}
+		said, err := json.Marshal(result)
+		return string(said), err
+	}}
+}
+
+// typeScriptClient returns a client of a TypeScript SDK: the package sdk, or client, its second version.
+func typeScriptClient(t *testing.T, sdk string, server *exec.Cmd) sdkClient {
+	installed, err := exec.CommandContext(t.Context(), "../../.ci/conformance-install").Output()
+	if err != nil {
+		needtest.Lacking(t, "node", fmt.Sprintf("the TypeScript SDK is not there: %v", err))
+	}
+	node, _, _ := strings.Cut(string(installed), "\n")
+	beside, _, _ := strings.Cut(node, "node_modules")
+	cmd := exec.Command(node, append([]string{"../../testdata/conformance/pageclient.mjs", sdk, filepath.Join(beside, "package.json"), server.Path},
+		server.Args[1:]...)...)
+	cmd.Env, cmd.SysProcAttr = server.Env, server.SysProcAttr
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	complaints := &logbook{news: make(chan struct{})}
+	cmd.Stderr = complaints
+	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
+	type line struct {
+		Page   *mcp.ElicitParams
+		Result json.RawMessage
+		Error  string
+	}
+	c, results, ended := sdkClient{sent: make(chan *mcp.ElicitParams, 1)}, make(chan line, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(results)
+		for read := json.NewDecoder(out); ; {
+			var one line
+			switch err := read.Decode(&one); {
+			case err != nil:
+				return
+			case one.Page != nil:
+				c.sent <- one.Page
+			default:
+				results <- one
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		in.Close()
+		<-ended
+		kill.Stop()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the client has ended with %v: %s", err, complaints.text)
+		}
+	})
+	c.call = func(tool string, args map[string]any) (string, error) {
+		if err := json.NewEncoder(in).Encode(map[string]any{"name": tool, "arguments": args}); err != nil {
+			return "", err
+		}
+		got, ok := <-results
+		if !ok || got.Error != "" {
+			return "", fmt.Errorf("the client says %q", got.Error)
+		}
+		return string(got.Result), nil
+	}
+	return c
+}
+
+// TestClientsOfSDKsOpenThePage has clients of the official Go and TypeScript SDKs, which open pages and show no forms. A
+// person decides about a call and answers a question of the agent in the console. The call continues, and the answer
+// comes to the inbox.
+func TestClientsOfSDKsOpenThePage(t *testing.T) {
+	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
+	person := r.openConsole()
+	for name, connect := range map[string]func(*testing.T, *exec.Cmd) sdkClient{
+		"go":           goClient,
+		"typescript 1": func(t *testing.T, server *exec.Cmd) sdkClient { return typeScriptClient(t, "sdk", server) },
+		"typescript 2": func(t *testing.T, server *exec.Cmd) sdkClient { return typeScriptClient(t, "client", server) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := apart(ourselves(t), "--data", filepath.Join(r.dir, "data"), "--config", filepath.Join(r.dir, "config.yaml"),
+				"--profile", "full", "--workspace", t.TempDir(), "--sandbox", "host")
+			connect(t, server).decidesOnPages(t, person)
+		})
+	}
+}
+
+func (c sdkClient) decidesOnPages(t *testing.T, person *consoleUser) {
 	// call calls a tool, and returns its result after the client was sent to a page and the person has acted there.
 	call := func(tool string, args map[string]any, act func(page string)) string {
 		t.Helper()
 		type answer struct {
-			result *mcp.CallToolResult
+			result string
 			err    error
 		}
 		got := make(chan answer, 1)
 		go func() {
-			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			result, err := c.call(tool, args)
 			got <- answer{result, err}
 		}()
 		select {
-		case q := <-sent:
+		case q := <-c.sent:
 			if q.Mode != "url" || q.Message == "" {
 				t.Errorf("%s: the client was sent %+v", tool, q)
 			}
 			act(q.URL)
 		case a := <-got:
-			t.Fatalf("%s: the client was sent to no page: %+v, %v", tool, a.result, a.err)
+			t.Fatalf("%s: the client was sent to no page: %s, %v", tool, a.result, a.err)
 		}
 		a := <-got
 		if a.err != nil {
 			t.Fatalf("%s: %v", tool, a.err)
 		}
-		said, err := json.Marshal(a.result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(said)
+		return a.result
 	}
 	if got := call("exec", map[string]any{"command": "rm -f x && echo done"}, func(page string) { person.decide(page, "allow", "") }); !strings.Contains(got, "done") || strings.Contains(got, "isError") {
 		t.Errorf("the call got %s", got)
@@ -311,11 +401,7 @@ func TestClientOfAnSDKOpensThePage(t *testing.T) {
 	}); !strings.Contains(got, "waits for the user. The answer comes to your inbox") {
 		t.Errorf("the agent got %s", got)
 	}
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "wait", Arguments: map[string]any{"for": []string{asked}, "timeout": 120}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := json.Marshal(result.Content); err != nil || !strings.Contains(string(answer), `Which of the two?\": that`) {
+	if answer, err := c.call("wait", map[string]any{"for": []string{asked}, "timeout": 120}); err != nil || !strings.Contains(answer, `Which of the two?\": that`) {
 		t.Errorf("the answer in the inbox is %s, %v", answer, err)
 	}
 }

@@ -24,14 +24,22 @@ func (c *Console) do(w http.ResponseWriter, r *Request) {
 	addMatches(args, r.PostForm)
 	var result tool.Result
 	var question string
-	if err = r.addEdits(args, r.PostForm); err == nil {
+	back := r.back(r.PostForm.Get("back"))
+	left := false
+	if err = r.addEdits(args, r.PostForm); err == nil && v.Visits {
+		result, left, err = c.leave(w, r, home, v, args, back)
+	} else if err == nil {
 		result, question, err = r.act(home, v, args, r.PostForm.Get("confirm") == "yes")
 	}
 	c.held.forget()
-	back := r.back(r.PostForm.Get("back"))
 	switch {
+	case left:
 	case err != nil:
-		c.write(w, room.Status(tool.AsError(err)), "failed", r.view(Page{}, failure{c.Scrub(message(err)), strings.TrimPrefix(back, r.Base+"/")}))
+		f := failure{Text: c.Scrub(message(err)), Back: strings.TrimPrefix(back, r.Base+"/")}
+		if !v.Owned {
+			f.More = r.others(home, v, args, nil)
+		}
+		c.write(w, room.Status(tool.AsError(err)), "failed", r.view(Page{}, f))
 	case question != "":
 		c.write(w, http.StatusOK, "confirm", r.view(Page{}, confirmation{
 			Room: home, Verb: v, Question: question, Fields: fields(r.PostForm),
@@ -83,8 +91,11 @@ func message(err error) string {
 }
 
 // A failure is the text in place of a page or after an action. Back is the page of the action beneath the base, ""
-// for the first one.
-type failure struct{ Text, Back string }
+// for the first one. More are other actions for the same thing.
+type failure struct {
+	Text, Back string
+	More       []rowLink
+}
 
 // noteOf returns a result for the next page. brief leaves out all but its first line, when the page shows the rest.
 func noteOf(result tool.Result, brief bool) *note {

@@ -69,6 +69,7 @@ type Console struct {
 	look     func() (*look, error)
 	sessions *sessions
 	member   *member // nil without a provider
+	visits   visits
 	refusals webpage.Refusals
 	recent   recent
 	held     heldCount
@@ -88,8 +89,10 @@ func New(o Options) *Console {
 	return c
 }
 
-// Close ends the streams to browsers. Open pages then say that the console has ended.
-func (c *Console) Close() { c.end() }
+// Close ends the streams to browsers, and logins of servers that wait. Open pages then say that the console has ended.
+func (c *Console) Close() {
+	c.visits.close(c.end)
+}
 
 // Handler returns the handler of all requests.
 func (c *Console) Handler() http.Handler {
@@ -102,6 +105,7 @@ func (c *Console) Handler() http.Handler {
 	mux.HandleFunc("GET /open/{secret}", c.showLink)
 	mux.HandleFunc("POST /open/{secret}", c.openLink)
 	mux.HandleFunc("POST /login", c.logIn)
+	mux.HandleFunc("GET "+room.ReturnPath, c.returned)
 	if c.member != nil {
 		mux.HandleFunc("GET "+loginPath, c.goLogIn)
 		mux.HandleFunc("GET "+backPath, c.cameBack)

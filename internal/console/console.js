@@ -61,6 +61,7 @@
 
   let loading = false, again = false;
   const load = async () => {
+    if (!document.body.dataset.of) return; // the answer to a form is no page that could be loaded again
     if (loading) { again = true; return; }
     loading = true;
     try {

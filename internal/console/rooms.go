@@ -134,6 +134,19 @@ func linksTo(of *room.Room, verbs []room.Verb, head, value, but string, owner ur
 	return links
 }
 
+// others returns links to the other verbs about the thing that is the first argument of a verb.
+func (r *Request) others(of *room.Room, v room.Verb, args map[string]any, owner url.Values) []rowLink {
+	if len(v.Args) == 0 {
+		return nil
+	}
+	arg := strings.TrimSuffix(v.Args[0], "...")
+	value, _ := args[arg].(string)
+	if value == "" {
+		return nil
+	}
+	return linksTo(of, r.verbs(of), strings.ToUpper(arg), value, v.Name, owner)
+}
+
 // ownerOf is the part of a link with the owner.
 func ownerOf(v room.Verb, owner url.Values) string {
 	if !v.Owned || owner == nil {
@@ -194,12 +207,7 @@ func showVerb(r *Request) (any, error) {
 		d.Fields = append(d.Fields, formField{p, slices.Contains(v.Files, p.Name) || p.Kind == "array" || p.Kind == "object" ||
 			p.Name == "text" || p.Name == "content", strings.Join(query["arg."+p.Name], "\n")})
 	}
-	if len(v.Args) > 0 {
-		arg := strings.TrimSuffix(v.Args[0], "...")
-		if value := query.Get("arg." + arg); value != "" {
-			d.More = linksTo(of, r.verbs(of), strings.ToUpper(arg), value, v.Name, d.Owner)
-		}
-	}
+	d.More = r.others(of, v, formArgs(v, query), d.Owner)
 	if v.Risk != tool.Reads || query.Get("run") == "" {
 		return d, r.fillIn(d, query)
 	}

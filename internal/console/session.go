@@ -60,9 +60,10 @@ type session struct {
 	valid   func(context.Context) bool
 	streams atomic.Int64 // that are open
 
-	mu    sync.Mutex
-	used  time.Time
-	notes map[string]*note
+	mu     sync.Mutex
+	used   time.Time
+	notes  map[string]*note
+	visits []*visit // oldest first
 }
 
 func newSessions() *sessions {
@@ -114,13 +115,13 @@ func (s *sessions) begin(who room.Person, valid func(context.Context) bool) (one
 	var oldest digest
 	for key, other := range s.byPath {
 		if at := other.lastUse(); s.now().Sub(at) > sessionAge {
-			delete(s.byPath, key)
+			s.drop(key)
 		} else if first := s.byPath[oldest]; first == nil || at.Before(first.lastUse()) {
 			oldest = key
 		}
 	}
 	if len(s.byPath) >= maxSessions {
-		delete(s.byPath, oldest)
+		s.drop(oldest)
 	}
 	s.byPath[digestOf(base)] = one
 	return one, cookie
@@ -175,7 +176,22 @@ const maxAddresses = 1000
 func (s *sessions) end(base string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byPath, digestOf(base))
+	s.drop(digestOf(base))
+}
+
+// drop ends a session, if there is one. The caller holds mu.
+func (s *sessions) drop(path digest) {
+	if one := s.byPath[path]; one != nil {
+		one.endVisits()
+	}
+	delete(s.byPath, path)
+}
+
+// has reports whether a session is open.
+func (s *sessions) has(one *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byPath[digestOf(strings.TrimPrefix(one.base, "/"+sessionPath+"/"))] == one && s.now().Sub(one.lastUse()) <= sessionAge
 }
 
 func (s *session) lastUse() time.Time {

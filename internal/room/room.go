@@ -102,6 +102,8 @@ type Verb struct {
 	Top bool
 	// Streams is set for a verb that passes its results to [Emit].
 	Streams bool
+	// Visits is set for a verb that sends the person to a page of another site, with [BrowserOf]. It may run for minutes.
+	Visits bool
 	// Letters are the flags of one letter, by parameter.
 	Letters map[string]string
 	// Complete returns the words that complete the first of Args, each with a

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,15 +19,15 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
 )
 
 const (
-	loginTime    = 10 * time.Minute // for a person
-	clientName   = "mcp-tools"
-	callbackPath = "/callback"
+	loginTime  = 10 * time.Minute // for a person
+	clientName = "mcp-tools"
 
 	// ClientDocument is the path of the document that describes this client to authorization servers.
 	ClientDocument = "/.well-known/mcp-tools-client.json"
@@ -275,11 +274,10 @@ func (b *Bridge) LoginMachine(ctx context.Context, name, id, secret string) erro
 	})
 }
 
-// Login logs in to a server with OAuth. show gets the address that a person has to open in a browser of this
-// machine. It returns when the person has agreed, or refused.
-func (b *Bridge) Login(ctx context.Context, name string, show func(address string)) error {
+// Login logs in to a server with OAuth. A person agrees in the browser; Login returns when that is done, or refused.
+func (b *Bridge) Login(ctx context.Context, name string, browser room.Browser) error {
 	return b.logIn(ctx, name, func(ctx context.Context, client *http.Client, challenge *http.Response, done *login) error {
-		return b.askPerson(ctx, client, challenge, done, show)
+		return b.askPerson(ctx, client, challenge, done, browser)
 	})
 }
 
@@ -323,28 +321,37 @@ func (b *Bridge) logIn(ctx context.Context, name string, get func(ctx context.Co
 
 // askPerson has a person agree in a browser, and gets the tokens that result.
 func (b *Bridge) askPerson(ctx context.Context, client *http.Client, challenge *http.Response, done *login,
-	show func(address string)) error {
-	back, err := listenForCode()
+	browser room.Browser) error {
+	back, err := browser.Return()
 	if err != nil {
+		_ = challenge.Body.Close()
 		return err
 	}
-	defer back.close()
 	config := auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
 			Metadata: &oauthex.ClientRegistrationMetadata{
-				ClientName: clientName, RedirectURIs: []string{back.address()}, TokenEndpointAuthMethod: "none",
+				ClientName: clientName, RedirectURIs: []string{back}, TokenEndpointAuthMethod: "none",
 				GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 			},
 		},
-		RedirectURL: back.address(), RequestRefreshToken: true, Client: client,
+		RedirectURL: back, RequestRefreshToken: true, Client: client, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
 			error) {
 			at, err := url.Parse(args.URL)
 			if err != nil || at.Scheme != "https" && at.Scheme != "http" {
 				return nil, errors.New("the server names no page for the login")
 			}
-			show(tool.Visible(args.URL))
-			return back.wait(ctx)
+			q, err := browser.Visit(ctx, args.URL)
+			if err != nil {
+				return nil, err
+			}
+			if failed := q.Get("error"); failed != "" {
+				return nil, fmt.Errorf("the login was refused: %s %s", failed, q.Get("error_description"))
+			}
+			if q.Get("code") == "" {
+				return nil, errors.New("the provider has sent the person back without a code")
+			}
+			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 		},
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			done.ClientID, done.Secret, done.Token = c.ClientID, c.ClientSecret, t
@@ -383,61 +390,6 @@ func (b *Bridge) challenge(ctx context.Context, client *http.Client, server stri
 	return response, nil
 }
 
-// A codeListener waits for a browser to come back from a login.
-type codeListener struct {
-	listener net.Listener
-	server   *http.Server
-	came     chan url.Values
-	over     chan struct{}
-}
-
-func listenForCode() (*codeListener, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	l := &codeListener{listener: listener, came: make(chan url.Values, 1), over: make(chan struct{})}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		select {
-		case l.came <- r.URL.Query():
-			_, _ = io.WriteString(w, "You can close this page: mcp-tools goes on.\n")
-		default: // a second answer does not count
-			w.WriteHeader(http.StatusGone)
-		}
-	})
-	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		defer close(l.over)
-		_ = l.server.Serve(listener) // ends with close
-	}()
-	return l, nil
-}
-
-func (l *codeListener) address() string { return "http://" + l.listener.Addr().String() + callbackPath }
-
-func (l *codeListener) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
-	select {
-	case q := <-l.came:
-		if failed := q.Get("error"); failed != "" {
-			return nil, fmt.Errorf("the login was refused: %s %s", failed, q.Get("error_description"))
-		}
-		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (l *codeListener) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // for the page to arrive
-	defer cancel()
-	_ = l.server.Shutdown(ctx)
-	_ = l.server.Close()
-	<-l.over
-}
-
 // documentURL returns the address of the document about this client. The address is the
 // client's id.
 func documentURL(public string) string {
@@ -449,15 +401,18 @@ func documentURL(public string) string {
 }
 
 // Document returns the document that describes this client to authorization servers, for a server with a public
-// address; nil for one without.
-func Document(public string) []byte {
+// address; nil for one without. console is the address of the console for people elsewhere, "" if there is none.
+func Document(public, console string) []byte {
 	if !strings.HasPrefix(public, "https://") {
 		return nil
 	}
+	// The port of a loopback address is not compared: see RFC 8252.
+	back := []string{"http://127.0.0.1" + room.ReturnPath}
+	if console != "" {
+		back = append(back, strings.TrimSuffix(console, "/")+room.ReturnPath)
+	}
 	raw, err := json.Marshal(map[string]any{
-		"client_id": documentURL(public), "client_name": clientName,
-		// The port of a loopback address is not compared: see RFC 8252.
-		"redirect_uris":  []string{"http://127.0.0.1" + callbackPath},
+		"client_id": documentURL(public), "client_name": clientName, "redirect_uris": back,
 		"grant_types":    []string{"authorization_code", "refresh_token"},
 		"response_types": []string{"code"}, "token_endpoint_auth_method": "none", "application_type": "native",
 	})

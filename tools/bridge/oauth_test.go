@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -45,6 +46,19 @@ func (v *memoryVault) Remove(_ context.Context, name string) error {
 	defer v.mu.Unlock()
 	delete(v.values, name)
 	return nil
+}
+
+// A visitor is a person's browser, which comes back with an answer to the query of an address.
+type visitor func(url.Values) url.Values
+
+func (visitor) Return() (string, error) { return "http://127.0.0.1:1" + room.ReturnPath, nil }
+
+func (v visitor) Visit(_ context.Context, address string) (url.Values, error) {
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	return v(at.Query()), nil
 }
 
 // A guarded is an MCP server that wants a token, with the authorization server that issues it.
@@ -156,37 +170,27 @@ func TestLogin(t *testing.T) {
 	if _, err := b.Refresh(t.Context(), "hub"); err == nil || !strings.Contains(err.Error(), "bridge login hub") {
 		t.Fatalf("without a login: %v", err)
 	}
-	browser := func(change func(url.Values)) func(string) {
-		return func(address string) {
-			at, err := url.Parse(address)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			q := at.Query()
-			if q.Get("code_challenge_method") != "S256" || q.Get("client_id") != "client-1" || q.Get("resource") == "" {
-				t.Errorf("the browser is sent to %s", address)
+	agree := func(change func(url.Values)) room.Browser {
+		return visitor(func(q url.Values) url.Values {
+			if q.Get("code_challenge_method") != "S256" || q.Get("client_id") != "client-1" || q.Get("resource") == "" ||
+				q.Get("redirect_uri") != "http://127.0.0.1:1/callback" {
+				t.Errorf("the browser is sent to %s", q.Encode())
 			}
 			back := url.Values{"code": {"c"}, "state": {q.Get("state")}, "iss": {g.URL}}
 			change(back)
-			response, err := http.Get(q.Get("redirect_uri") + "?" + back.Encode())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			response.Body.Close()
-		}
+			return back
+		})
 	}
 	for name, change := range map[string]func(url.Values){
 		"another state":  func(q url.Values) { q.Set("state", "x") },
 		"another issuer": func(q url.Values) { q.Set("iss", "http://evil.test") },
 		"a refusal":      func(q url.Values) { q.Set("error", "access_denied") },
 	} {
-		if err := b.Login(t.Context(), "hub", browser(change)); tool.AsError(err).Kind != tool.Refused {
+		if err := b.Login(t.Context(), "hub", agree(change)); tool.AsError(err).Kind != tool.Refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := b.Login(t.Context(), "hub", browser(func(url.Values) {})); err != nil {
+	if err := b.Login(t.Context(), "hub", agree(func(url.Values) {})); err != nil {
 		t.Fatal(err)
 	}
 	if p := g.problem.Load(); p != nil {
@@ -286,11 +290,12 @@ func TestLoginMachine(t *testing.T) {
 
 // TestDocument: the document about this client is for servers with a public address only.
 func TestDocument(t *testing.T) {
-	if Document("") != nil || Document("http://x/mcp") != nil {
+	if Document("", "") != nil || Document("http://x/mcp", "") != nil {
 		t.Error("a server without a public address has a document")
 	}
-	if got := string(Document("https://tools.test/mcp")); !strings.Contains(got,
-		`"client_id":"https://tools.test/.well-known/mcp-tools-client.json"`) {
+	if got := string(Document("https://tools.test/mcp", "https://console.test/")); !strings.Contains(got,
+		`"client_id":"https://tools.test/.well-known/mcp-tools-client.json"`) ||
+		!strings.Contains(got, `["http://127.0.0.1/callback","https://console.test/callback"]`) {
 		t.Errorf("the document is %s", got)
 	}
 }

@@ -62,6 +62,17 @@ connected to: mcp-tools bridge test NAME does that.`,
 				Risk: tool.Writes, Where: room.Operator,
 			}, test),
 			verb(o, room.Verb{
+				Name: "login", Title: "Log in to a server with OAuth", Args: []string{"name"}, Risk: tool.Writes,
+				Where: room.Console, Visits: true, Files: []string{"client_secret_file"}, Hidden: []string{"client_secret_file"},
+				Doc: `login leads you to the page on which the server's provider asks you to agree, and waits until you
+come back. Then it tests the server. The tokens are kept in the vault, and are renewed until
+the provider takes them back.
+
+With an id and a secret of a client no person is asked: the operator of the server has made
+them for a machine (client credentials).`,
+				Example: "  mcp-tools bridge login github\n  mcp-tools bridge login builds --client-id 3FxPq0aZ --client-secret-file secret.txt",
+			}, logIn),
+			verb(o, room.Verb{
 				Name: "approve", Title: "Accept tools of a server that have changed, or are new",
 				Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
 				Doc: `approve accepts the tools of a server as it offers them now: those named, or all that wait. See
@@ -294,6 +305,35 @@ func test(ctx context.Context, b *Bridge, a nameArgs) (r tool.Result, err error)
 }
 
 func (st Status) program() string { return cmp.Or(st.Program, "unknown program") }
+
+type loginArgs struct {
+	Name   string `json:"name" jsonschema:"the server, as in list"`
+	ID     string `json:"client_id,omitempty" jsonschema:"id of a machine at the provider of the server (default: a person agrees)"`
+	Secret string `json:"client_secret_file,omitempty" jsonschema:"secret of the machine"`
+}
+
+func logIn(ctx context.Context, b *Bridge, a loginArgs) (r tool.Result, err error) {
+	browser := room.BrowserOf(ctx)
+	switch {
+	case (a.ID == "") != (a.Secret == ""):
+		return r, room.Mistake(`"client_id" and "client_secret_file" belong together`)
+	case a.ID != "":
+		err = b.LoginMachine(ctx, a.Name, a.ID, strings.TrimSpace(a.Secret))
+	case browser == nil:
+		return r, room.Mistake("a login needs a browser")
+	default:
+		err = b.Login(ctx, a.Name, browser)
+	}
+	if err != nil {
+		return r, err
+	}
+	if r, err = test(ctx, b, nameArgs{a.Name}); err != nil {
+		known := tool.AsError(err)
+		return r, tool.Errorf(known.Kind, "you are logged in to %q, but it does not work yet: %s", a.Name, known.What).
+			Because(err).Try("%s", cmp.Or(known.Next, "try again"))
+	}
+	return room.Beside(r, "logged in to %s", a.Name), nil
+}
 
 // offer describes the tools of a server, and the changes that wait for an operator.
 func (st Status) offer() string {

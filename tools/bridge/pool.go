@@ -243,5 +243,5 @@ func unreachable(server string, why error) *tool.Error {
 
 func needsLogin(server string) *tool.Error {
 	return tool.Errorf(tool.Unavailable, "the MCP server %q wants a login", server).
-		Try("ask the operator to run mcp-tools bridge login %s", server)
+		Try("ask the operator to run mcp-tools bridge login %s, or to log in on the page bridge of the console", server)
 }

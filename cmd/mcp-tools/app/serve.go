@@ -134,7 +134,7 @@ func (a *App) serveHTTP(ctx context.Context) error {
 
 // publicDocuments returns the documents that everyone may read.
 func (a *App) publicDocuments() map[string][]byte {
-	about := bridge.Document(a.loaded.Config.Server.PublicURL)
+	about := bridge.Document(a.loaded.Config.Server.PublicURL, a.loaded.Config.Console.URL)
 	if about == nil {
 		return nil
 	}

@@ -128,8 +128,6 @@ func (a *CLI) byHand(r *room.Room) []*cobra.Command {
 		return []*cobra.Command{a.approvalsWatchCommand()}
 	case "audit":
 		return []*cobra.Command{a.auditExportCommand()}
-	case "bridge":
-		return []*cobra.Command{a.bridgeLoginCommand(r)}
 	case "secrets":
 		return []*cobra.Command{a.secretsSetCommand()}
 	case "store":

@@ -185,6 +185,11 @@ func (c *verbCall) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	ctx := room.As(cmd.Context(), room.Person{Name: app.SystemUser(), Channel: "cli"})
+	if c.verb.Visits {
+		browser := &personsBrowser{out: c.cli.Err}
+		defer browser.close()
+		ctx = room.WithBrowser(ctx, browser)
+	}
 	return c.cli.withHost(func(h *room.Host) error {
 		plan, err := c.room.Prepare(ctx, c.verb, h, args)
 		if err != nil {
