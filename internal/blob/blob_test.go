@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -471,6 +472,22 @@ func TestSlowS3(t *testing.T) {
 		cancel()
 	}()
 	if err := shelf.Put(ctx, "ann", "a", "", strings.NewReader("x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("put: %v", err)
+	}
+}
+
+// A service that never answers is not available after the time for a request.
+func TestFrozenS3(t *testing.T) {
+	frozen := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer frozen.Close()
+	w := newWorld(t, storetest.Open(t, t.TempDir()), s3At(t, frozen.URL, 50*time.Millisecond), nil)
+	shelf := w.blobs.NewShelf("test", blob.Limits{})
+	var known *tool.Error
+	err := shelf.Put(t.Context(), "ann", "a", "", strings.NewReader("x"))
+	if !errors.As(err, &known) || known.Kind != tool.Unavailable || !missing(t, shelf, "ann", "a") {
 		t.Errorf("put: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func childPlace(t *testing.T, s *store.Store, dir, url string) blob.Place {
 	t.Helper()
 	switch {
 	case url != "":
-		return s3At(t, url)
+		return s3At(t, url, time.Minute)
 	case dir != "":
 		return blob.NewFiles(filepath.Join(dir, "blobs"))
 	}

@@ -29,14 +29,14 @@ func newS3(t *testing.T) (*s3Server, *blob.S3) {
 	fake := &s3Server{objects: map[string][]byte{}}
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	return fake, s3At(t, server.URL)
+	return fake, s3At(t, server.URL, 5*time.Second)
 }
 
 // s3At returns the place in a fake server.
-func s3At(t *testing.T, url string) *blob.S3 {
+func s3At(t *testing.T, url string, patience time.Duration) *blob.S3 {
 	t.Helper()
 	place, err := blob.NewS3(blob.S3Options{
-		Endpoint: url, Bucket: "bucket", Prefix: "mcp", PathStyle: true, Timeout: 5 * time.Second,
+		Endpoint: url, Bucket: "bucket", Prefix: "mcp", PathStyle: true, Timeout: patience,
 		Keys: func() (string, string, error) { return "test-key", "test-" + "value", nil },
 	})
 	if err != nil {
