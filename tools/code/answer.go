@@ -2,6 +2,7 @@ package code
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/tools/code/lsp"
 )
 
@@ -217,6 +219,15 @@ func (q *question) ordered(list []found, l *language) []found {
 // references lists the references to a symbol, or the functions that have them.
 func (q *question) references(sp spot) (string, error) {
 	var list []found
+	if sp.server != nil {
+		if err := q.prepareWhole(sp); err != nil {
+			return "", err
+		}
+		if header := q.missingHeader(sp); header != "" {
+			q.note("%s: %s needs compile_commands.json of the build to tell references from other uses of the word", header, sp.server.program)
+			sp.server = nil
+		}
+	}
 	if sp.server == nil {
 		files, err := q.mentions(lastPart(plainName(q.args.Name)), sp.language)
 		if err != nil {
@@ -231,9 +242,6 @@ func (q *question) references(sp spot) (string, error) {
 		}
 		list = q.ordered(list, sp.language)
 	} else {
-		if err := q.prepareWhole(sp); err != nil {
-			return "", err
-		}
 		params, answer := sp.params(), lsp.Locations{}
 		params["context"] = map[string]any{"includeDeclaration": false}
 		if err := sp.server.call(q.ctx, "textDocument/references", params, &answer); err != nil {
@@ -247,12 +255,33 @@ func (q *question) references(sp spot) (string, error) {
 		})
 	}
 	if len(list) == 0 {
+		q.noteMentions(sp)
 		return fmt.Sprintf("no %s of %s (%s:%d)", q.args.Action, q.args.Name, sp.file, sp.at.Line+1), nil
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s to %s (%s:%d)", text.Plural(len(list), "line refers", "lines refer"), q.args.Name, sp.file, sp.at.Line+1)
 	q.list(&b, page(q, list, referencesPage))
 	return b.String(), nil
+}
+
+// missingHeader returns the problem of a file that a narrow server cannot read for lack of a header, or "".
+func (q *question) missingHeader(sp spot) string {
+	report, _ := sp.server.conn.Reports(sp.uri)
+	for _, d := range report.Diagnostics {
+		if sp.server.language.narrow && string(d.Code) == `"pp_file_not_found"` {
+			return text.ClipWords(q.secrets.Text(tool.Line(d.Message)), 200)
+		}
+	}
+	return ""
+}
+
+// noteMentions notes that other files have the word of a symbol that has no references.
+func (q *question) noteMentions(sp spot) {
+	files, err := q.mentions(lastPart(plainName(q.args.Name)), sp.language)
+	files = slices.DeleteFunc(files, func(f search.FileMatches) bool { return f.Name == sp.file })
+	if err == nil && len(files) > 0 {
+		q.note("%s, such as %s: search shows them", text.Plural(len(files), "other file has the word", "other files have the word"), files[0].Name)
+	}
 }
 
 // list writes places by file and by the symbols around them.
@@ -292,9 +321,12 @@ func (q *question) prepareWhole(sp spot) error {
 		}
 		waiting, cancel := context.WithTimeout(q.ctx, readTime)
 		defer cancel()
-		sp.server.conn.Await(waiting, func(reports map[string]lsp.Report, _ bool) bool {
+		known := sp.server.conn.Await(waiting, func(reports map[string]lsp.Report, _ bool) bool {
 			return !slices.ContainsFunc(open, func(uri string) bool { return reports[uri].Number == 0 })
 		})
+		if known && len(open) == len(files) {
+			return nil // what it reads in the background does not have the word
+		}
 	}
 	if sp.server.settle(q.ctx) {
 		q.note("the server still reads the workspace: there may be more")
@@ -310,11 +342,20 @@ func (q *question) implementations(sp spot) (string, error) {
 	if err := q.prepareWhole(sp); err != nil {
 		return "", err
 	}
+	var list []found
 	var answer lsp.Locations
-	if err := sp.server.call(q.ctx, "textDocument/implementation", sp.params(), &answer); err != nil {
+	err := sp.server.call(q.ctx, "textDocument/implementation", sp.params(), &answer)
+	var unknown *lsp.ResponseError
+	switch {
+	case errors.As(err, &unknown) && unknown.Code == methodNotFound:
+		if list, err = q.subclasses(sp); err != nil {
+			return "", err
+		}
+	case err != nil:
 		return "", err
+	default:
+		list = q.places(sp.server, answer)
 	}
-	list := q.places(sp.server, answer)
 	if len(list) == 0 {
 		return fmt.Sprintf("no implementations of %s in the workspace", q.args.Name), nil
 	}
@@ -322,6 +363,21 @@ func (q *question) implementations(sp spot) (string, error) {
 	b.WriteString(text.Plural(len(list), "implementation"))
 	q.list(&b, page(q, list, referencesPage))
 	return b.String(), nil
+}
+
+// methodNotFound is the code of a server that does not answer a kind of question.
+const methodNotFound = -32601
+
+// subclasses returns the definitions that refer to a class in their first line, for a server that knows no implementations.
+func (q *question) subclasses(sp spot) ([]found, error) {
+	q.note("%s knows no implementations; these definitions refer to %s in their first line", sp.server.program, q.args.Name)
+	params, answer := sp.params(), lsp.Locations{}
+	params["context"] = map[string]any{"includeDeclaration": false}
+	err := sp.server.call(q.ctx, "textDocument/references", params, &answer)
+	return slices.DeleteFunc(q.places(sp.server, answer), func(f found) bool {
+		name, _, _ := sp.language.defined(f.text.Line(f.line))
+		return name == "" || f.in == nil || f.in.first != f.line || f.file == sp.file && f.line == sp.at.Line
+	}), err
 }
 
 // hover shows the signature of a symbol and its comment.

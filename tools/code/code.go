@@ -276,6 +276,7 @@ func (s *server) start(ctx context.Context) (*program.Process, error) {
 	var missing []string
 	for _, argv := range s.language.servers {
 		spec.Argv = argv
+		s.conn.Expect(s.language.says[filepath.Base(argv[0])])
 		p, err := s.room.o.Programs.Start(ctx, spec)
 		if err == nil {
 			s.program = filepath.Base(argv[0])

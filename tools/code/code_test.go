@@ -350,6 +350,76 @@ func TestWithoutAServer(t *testing.T) {
 	w.wants(map[string]any{"action": "definition", "name": "nothing"}, "not_found: no symbol")
 }
 
+// TestAServerThatReads asks about the workspace while the server reads it. A server that has not read it knows no references.
+func TestAServerThatReads(t *testing.T) {
+	w := newWorld(t, "reads", shop())
+	l := of(w.languages, "tea.fake")
+	l.indexes, l.says = true, map[string]string{filepath.Base(l.servers[0][0]): "source file"}
+	w.wants(map[string]any{"action": "references", "name": "brew", "path": "tea.fake"}, "lib/cup.fake")
+}
+
+// TestAServerWithoutImplementations finds the definitions that refer to a name.
+func TestAServerWithoutImplementations(t *testing.T) {
+	files := shop()
+	files["pot.fake"] = "def pot(brew)\n  brew\n"
+	w := newWorld(t, "few", files)
+	w.languages[0].defines = patterns(`^def (?P<n>\w+)`)
+	w.wants(map[string]any{"action": "implementations", "name": "brew", "path": "tea.fake"},
+		"1 implementation", "1 def pot(brew)", "knows no implementations", "!cup.fake")
+}
+
+// TestDeclarations finds the body of a function of C, whose name begins a line.
+func TestDeclarations(t *testing.T) {
+	w := worldIn(t, host.Launcher{}, Settings{Servers: map[string]ServerSettings{"c": {Command: []string{"no-such-language-server"}}}},
+		map[string]string{
+			"brew.h": "extern int brew(int grams,\n    int water);\n", "brew.c": "static int pour(void);\n\nint\nbrew(int grams,\n    int water)\n{\n  return 1;\n}\n",
+		})
+	w.wants(map[string]any{"action": "definition", "name": "brew"}, "brew.c:4-8", "return 1", "!brew.h")
+	w.wants(map[string]any{"action": "definition", "name": "brew", "path": "brew.h"}, "brew.h:1")
+}
+
+// TestTwoUsers asks about the directories of two users, which have a server each.
+func TestTwoUsers(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	var users [2]context.Context
+	for i, user := range []string{"ann", "bob"} {
+		dir := filepath.Join(w.dir, user)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "own.fake"), []byte("def brew\n  BUG of "+user+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := workspacetest.Caller(dir)
+		c.User = user
+		users[i] = workspacetest.For(w.ctx, c)
+	}
+	for i, user := range []string{"ann", "bob"} {
+		other := []string{"bob", "ann"}[i]
+		w.ctx = users[i]
+		for _, args := range []map[string]any{
+			{"action": "definition", "name": "brew"}, {"action": "references", "name": "brew"}, {"action": "symbols", "name": "brew"},
+			{"action": "diagnostics", "path": "own.fake"}, {"action": "symbols", "path": "../" + other + "/own.fake"},
+			{"action": "hover", "name": "brew", "path": filepath.Join(w.dir, other, "own.fake")},
+		} {
+			if got := w.ask(args); strings.Contains(got, "of "+other) || strings.Contains(got, "about brew") {
+				t.Errorf("%s sees with %v:\n%s", user, args, got)
+			}
+		}
+		w.wants(map[string]any{"action": "diagnostics", "path": "own.fake"}, "a bug: BUG of "+user)
+	}
+	if n := w.running(); n != 2 {
+		t.Errorf("%d servers", n)
+	}
+	// A server that ended for one user is not the end of the other's.
+	first, second := w.warm(users[0], w.languages[0]), w.warm(users[1], w.languages[0])
+	first.conn.Lose(os.ErrClosed)
+	<-first.gone
+	if w.warm(users[0], w.languages[0]) != nil || w.warm(users[1], w.languages[0]) != second {
+		t.Error("the server of the other user has ended, or that of the first has not")
+	}
+}
+
 // TestDefinitionAfterManyUses finds the definition of a word that thousands of lines use.
 func TestDefinitionAfterManyUses(t *testing.T) {
 	w := newWorld(t, "", map[string]string{"a.rb": strings.Repeat("brew\n", 5000), "b.rb": "def brew\n  1\nend\n"})
@@ -417,4 +487,8 @@ func TestClangd(t *testing.T) {
 	if left, err := os.ReadDir(w.dir); err != nil || len(left) != 4 {
 		t.Errorf("it left files: %v, %v", left, err)
 	}
+	w = worldIn(t, l, Settings{Memory: 4 << 30}, map[string]string{
+		"brew.c": "#include \"absent.h\"\nint brew(int grams) {\n  return grams * 2;\n}\n", "main.c": "int main(void) {\n  return brew(1);\n}\n",
+	})
+	w.wants(map[string]any{"action": "callers", "name": "brew"}, "2 return brew(1);", "'absent.h' file not found", "compile_commands.json")
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
@@ -20,6 +21,7 @@ type fake struct {
 	open       map[string]string
 	answers    []string // to its own requests
 	late       string   // text that is not yet reported
+	hasRead    atomic.Bool
 }
 
 // fakeMain runs the test binary as a language server.
@@ -82,6 +84,11 @@ func (f *fake) take(raw []byte) {
 		switch f.mode {
 		case "mute":
 			time.Sleep(time.Hour)
+		case "reads":
+			time.AfterFunc(200*time.Millisecond, func() {
+				f.hasRead.Store(true)
+				f.write(map[string]any{"jsonrpc": "2.0", "method": "window/logMessage", "params": map[string]any{"message": "Found 2 source files"}})
+			})
 		case "huge":
 			fmt.Fprintf(os.Stdout, "Content-Length: %d\r\n\r\n", 1<<30)
 			for range 1 << 10 {
@@ -122,6 +129,10 @@ func (f *fake) take(raw []byte) {
 		f.publish(uri, p.Document.Version)
 	}
 	if m.ID == nil {
+		return
+	}
+	if f.mode == "few" && m.Method == "textDocument/implementation" {
+		f.write(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": methodNotFound, "message": "unhandled method"}})
 		return
 	}
 	f.write(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": f.result(m, lsp.NewText(f.open[uri]))})
@@ -193,6 +204,9 @@ func (f *fake) result(m fakeMessage, t *lsp.Text) any {
 	case "textDocument/definition":
 		return f.locations(word(t, p.Position), "def ")
 	case "textDocument/references", "textDocument/implementation":
+		if f.mode == "reads" && !f.hasRead.Load() {
+			return []any{}
+		}
 		all := f.locations(word(t, p.Position), "")
 		if f.mode == "lies" {
 			for _, uri := range []string{"file:///etc/passwd", "https://example.com/a", f.root + "/../../etc/passwd", f.root + "/.env",

@@ -23,6 +23,8 @@ type language struct {
 	options map[string]any // of the handshake
 	// indexes says that a server answers about the workspace only after it has read it in the background.
 	indexes bool
+	// says are words of its message that the workspace has been read, by the name of the program.
+	says map[string]string
 	// narrow says that a server knows only the files that are open, if the workspace does not say how it is built.
 	narrow bool
 	// defines match lines that define the symbol "n", perhaps in "c".
@@ -68,8 +70,9 @@ func languages() []*language {
 		},
 		{
 			name: "python", files: map[string]string{".py": "python", ".pyi": "python"},
-			also:    []string{"pyproject.toml", "pyrightconfig.json"},
+			also: []string{"pyproject.toml", "pyrightconfig.json"}, indexes: true,
 			servers: [][]string{{"pyright-langserver", "--stdio"}, {"basedpyright-langserver", "--stdio"}, {"pylsp"}},
+			says:    map[string]string{"pyright-langserver": "source file", "basedpyright-langserver": "source file"},
 			defines: patterns(`^\s*(?:async\s+)?(?:def|class)\s+(?P<n>\w+)`, `^(?P<n>[A-Za-z_]\w*)\s*(?::[^=]+)?=[^=]`),
 		},
 		{
@@ -82,7 +85,7 @@ func languages() []*language {
 				`^#\s*define\s+(?P<n>\w+)`, `^(?:typedef\s+)?(?:struct|union|enum|class|namespace)\s+(?P<n>\w+)\s*(?:[:{]|$)`,
 				`^}\s*(?P<n>\w+)\s*;`, `^typedef\s.*\b(?P<n>\w+)\s*;`,
 				`^[A-Za-z_][\w:<>,*&\s]*?[\s*&](?:(?P<c>\w+)::)?(?P<n>~?\w+)\s*\([^;]*$`,
-				`^(?P<n>\w+)\s*\([^;]*\)\s*\{?$`),
+				`^(?P<n>\w+)\s*\([^;]*$`),
 		},
 		{
 			name: "rust", files: map[string]string{".rs": "rust"}, also: []string{"Cargo.toml"}, indexes: true,

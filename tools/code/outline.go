@@ -94,6 +94,7 @@ func (l *language) defined(line string) (name, in string, column int) {
 // blockEnd returns the last line of the block that begins at a line, by indentation.
 func blockEnd(t *lsp.Text, first int) int {
 	own, last := indent(t.Line(first)), first
+	opened := strings.HasSuffix(strings.TrimSpace(t.Line(first)), "{")
 	for n := first + 1; n < t.Lines(); n++ {
 		line := t.Line(n)
 		rest := strings.TrimSpace(line)
@@ -104,10 +105,11 @@ func blockEnd(t *lsp.Text, first int) int {
 			last = n
 			continue
 		}
-		if !strings.ContainsRune(")}]", rune(rest[0])) && (rest[0] != '{' || n > first+1) && !strings.HasPrefix(rest, "end") {
+		brace := rest[0] == '{' && !opened // of a function whose parameters may have several lines
+		if !strings.ContainsRune(")}]", rune(rest[0])) && !brace && !strings.HasPrefix(rest, "end") {
 			break
 		}
-		last = n
+		last, opened = n, opened || brace
 		if !strings.HasSuffix(rest, "{") && !strings.HasSuffix(rest, "(") && !strings.HasSuffix(rest, ":") {
 			break
 		}

@@ -200,7 +200,7 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 			why += "; it says: " + words
 		}
 		return tool.Errorf(tool.Unavailable, "%s answers: %s", s.program, why).
-			Try("check the name and the place, or use search")
+			Try("check the name and the place, or use search").Because(err)
 	case errors.Is(err, errHangs):
 		s.conn.Lose(errHangs)
 		return tool.Errorf(tool.Timeout, "%s did not answer in %s and was ended", s.program, s.room.queryTime).

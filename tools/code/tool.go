@@ -216,7 +216,7 @@ func (q *question) spots() ([]spot, error) {
 		return q.atLine(sp, t, all, lastPart(wanted))
 	}
 	if found := matching(sp, all, wanted); len(found) > 0 {
-		return found, nil
+		return q.bodies(found), nil
 	}
 	for n := range t.Lines() { // it is used there
 		line := t.Line(n)
@@ -262,7 +262,10 @@ func (q *question) atLine(sp spot, t *lsp.Text, all []symbol, word string) ([]sp
 func matching(sp spot, all []symbol, wanted string) (found []spot) {
 	add := func(fits func(symbol) bool) {
 		for k := range all {
-			if len(found) < maxSpots && fits(all[k]) {
+			within := slices.ContainsFunc(found, func(o spot) bool { // a type of C, within its typedef
+				return o.symbol.first <= all[k].first && o.symbol.last >= all[k].last
+			})
+			if len(found) < maxSpots && fits(all[k]) && !within {
 				one := sp
 				one.symbol, one.at = &all[k], all[k].at
 				found = append(found, one)
@@ -319,8 +322,8 @@ func (q *question) everywhere() ([]spot, error) {
 	if tried = append(exact, tried...); len(exact) > 0 && word != wanted {
 		tried = exact
 	}
-	if tried == nil { // a field, or a constant of a group
-		tried = users[:min(3, len(users))]
+	if tried == nil { // a field, a constant of a group, or a method with its parameters on other lines
+		tried = q.near(wanted, users)
 	}
 	if len(tried) > maxTried {
 		q.note("%d files may define %s, %d were asked; give the path of one", len(tried), word, maxTried)
@@ -355,7 +358,56 @@ func (q *question) everywhere() ([]spot, error) {
 		}
 		return nil, e.Try("use search")
 	}
-	return found[:min(len(found), maxSpots)], nil
+	return q.bodies(found[:min(len(found), maxSpots)]), nil
+}
+
+// bodies returns the definitions among declarations of C: those with a body, else those that are not extern.
+func (q *question) bodies(all []spot) []spot {
+	rank := func(sp spot) int {
+		if sp.symbol == nil || sp.language.name != "c" {
+			return 0
+		}
+		t := q.text(sp.file)
+		from, _ := t.Span(sp.symbol.first)
+		_, to := t.Span(min(sp.symbol.last, t.Lines()-1))
+		switch code := strings.TrimSpace(t.String()[from:to]); {
+		case strings.HasPrefix(code, "extern "):
+			return 2
+		case strings.HasSuffix(code, ";") && !strings.Contains(code, "{"):
+			return 1
+		}
+		return 0
+	}
+	best := 2
+	for _, sp := range all {
+		best = min(best, rank(sp))
+	}
+	return slices.DeleteFunc(all, func(sp spot) bool { return rank(sp) > best })
+}
+
+// near returns a few of the files that use a name: the files that define the symbol around it, if it has one.
+func (q *question) near(wanted string, users []search.FileMatches) []search.FileMatches {
+	if i := strings.LastIndexByte(wanted, '.'); i > 0 {
+		around := lastPart(wanted[:i])
+		files, err := q.mentions(around, nil)
+		if err != nil {
+			return nil
+		}
+		var homes []search.FileMatches
+		for _, f := range files {
+			l := of(q.room.languages, f.Name)
+			if slices.ContainsFunc(f.Lines, func(line search.Line) bool {
+				name, _, _ := l.defined(line.Text)
+				return line.Match && name == around
+			}) && slices.ContainsFunc(users, func(u search.FileMatches) bool { return u.Name == f.Name }) {
+				homes = append(homes, f)
+			}
+		}
+		if homes != nil {
+			return homes
+		}
+	}
+	return users[:min(3, len(users))]
 }
 
 // mentions returns the files of known languages, or of one, that have a word.

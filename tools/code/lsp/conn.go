@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -61,6 +62,7 @@ type Conn struct {
 	reports map[string]Report // by URI
 	tasks   map[string]bool   // that the server works on
 	changed chan struct{}     // closed when reports or tasks change
+	awaited string            // part of the message that says that the server has read the workspace; "" after it
 	words   string            // the last error that the server has shown
 }
 
@@ -112,6 +114,13 @@ func (c *Conn) Open(p Program) {
 			}
 		}
 	})
+}
+
+// Expect takes the server for busy until it logs a message with these words.
+func (c *Conn) Expect(words string) {
+	c.mu.Lock()
+	c.awaited = words
+	c.mu.Unlock()
 }
 
 // Close ends the program and waits for the goroutines of the connection.
@@ -258,15 +267,13 @@ func (c *Conn) notice(method string, params jsontext.Value) {
 		if json.Unmarshal(params, &p) == nil {
 			c.report(p.URI, p.Version, p.Diagnostics)
 		}
-	case "window/showMessage":
+	case "window/showMessage", "window/logMessage":
 		var p struct {
 			Type    int    `json:"type"`
 			Message string `json:"message"`
 		}
-		if json.Unmarshal(params, &p) == nil && p.Type == 1 {
-			c.mu.Lock()
-			c.words = text.ClipWords(tool.Line(text.Clip(p.Message, 2000)), 300)
-			c.mu.Unlock()
+		if json.Unmarshal(params, &p) == nil {
+			c.hear(p.Message, p.Type == 1 && method == "window/showMessage")
 		}
 	case "$/progress":
 		var p struct {
@@ -297,6 +304,19 @@ func (c *Conn) report(uri string, version *int, all []Diagnostic) {
 	}
 	c.reports[uri] = Report{Version: version, Number: old.Number + 1, Diagnostics: all}
 	c.wake()
+}
+
+// hear notes a message for people.
+func (c *Conn) hear(message string, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if failed {
+		c.words = text.ClipWords(tool.Line(text.Clip(message, 2000)), 300)
+	}
+	if c.awaited != "" && strings.Contains(message, c.awaited) {
+		c.awaited = ""
+		c.wake()
+	}
 }
 
 func (c *Conn) advance(token, kind string) {
@@ -337,7 +357,7 @@ func (c *Conn) Words() string {
 func (c *Conn) Await(ctx context.Context, ready func(reports map[string]Report, busy bool) bool) bool {
 	for {
 		c.mu.Lock()
-		done, changed := ready(c.reports, len(c.tasks) > 0), c.changed
+		done, changed := ready(c.reports, len(c.tasks) > 0 || c.awaited != ""), c.changed
 		c.mu.Unlock()
 		if done {
 			return true
