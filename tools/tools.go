@@ -3,6 +3,8 @@
 package tools
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -78,7 +80,7 @@ func list(w World) []tool.Tool {
 		skills.Tools(w.Skills),
 		questions.Tools(w.Questions),
 		sessions.Tools(w.Sessions),
-		automation.Tools(w.Files, w.Scheduler, w.Model, time.Now),
+		automation.Tools(w.Files, w.Scheduler, w.Model, people(w.Messaging.Targets), time.Now),
 		agents.Tools(w.Agents),
 		agents.ProgramTools(w.Agents),
 		agents.ModelTools(w.Models, w.Web.Marks),
@@ -90,4 +92,25 @@ func list(w World) []tool.Tool {
 		data.Tools(),
 	)
 	return append(all, discovery.Tools(all)...)
+}
+
+// people returns the people that entries of the list of things to do may refer to: the contacts of the caller, if there are
+// channels.
+func people(t messaging.Targets) automation.People {
+	if len(t.Accounts.Names()) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) (all []automation.Person, err error) {
+		o, err := tool.OwnerFrom(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list, err := t.Contacts.List(ctx, o)
+		for _, c := range list {
+			if c.Active {
+				all = append(all, automation.Person{Name: cmp.Or(c.Nickname, c.ID), References: c.References()})
+			}
+		}
+		return all, err
+	}
 }

@@ -192,7 +192,7 @@ func (s *callerView) resolve(ctx context.Context, given string, in intent) (loca
 // follow resolves a path in any form. given is the path to name in errors. If
 // the path does not exist, the location has exists false.
 func (s *callerView) follow(ctx context.Context, path, given string, in intent) (location, *walk, error) {
-	m, name, err := s.parsePath(path, given, in)
+	m, name, err := s.parsePath(s.servedState(ctx, path), given, in)
 	if err != nil {
 		return location{}, nil, err
 	}
@@ -253,6 +253,19 @@ func (s *callerView) resolveServed(
 		return location{}, false, protectedError(given)
 	}
 	return location{mount: m, name: clean, shown: s.shownPath(m, clean), intent: in, source: source}, source != nil, nil
+}
+
+// servedState returns the path in the workspace of a file in file_state_dir that a route serves, and other paths as they are.
+func (s *callerView) servedState(ctx context.Context, text string) string {
+	first, rest, _ := strings.Cut(text, "/")
+	if name := path.Clean(rest); first == stateAlias {
+		for _, r := range s.w.o.Routes {
+			if r.State && r.Serves(ctx, name) {
+				return "./" + name
+			}
+		}
+	}
+	return text
 }
 
 // parsePath recognizes the form of a path. It returns the mount where the path

@@ -33,6 +33,8 @@ type SourceEntry struct {
 type Route struct {
 	Serves func(ctx context.Context, name string) bool
 	Source Source
+	// State says that the files can also be named in file_state_dir.
+	State bool
 }
 
 // sourceFor returns the Source of a name, or nil. Only the workspace has routes.

@@ -11,11 +11,11 @@ import (
 
 const group = "automation"
 
-// Tools returns the tools of the group. now is the clock; model is nil without a language model.
-func Tools(files workspace.Files, s *Scheduler, model Model, now func() time.Time) []tool.Tool {
+// Tools returns the tools of the group. now is the clock; model is nil without a language model, and people without channels.
+func Tools(files workspace.Files, s *Scheduler, model Model, people People, now func() time.Time) []tool.Tool {
 	return []tool.Tool{
 		tool.New(datetime{now}),
-		tool.New(todoUpdate{files, now, model, s}),
+		tool.New(todoUpdate{files, now, model, s, people}),
 		tool.New(planCreate{files, model}),
 		tool.Prepared(cronTool{s}),
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,18 @@ type todoUpdate struct {
 	now   func() time.Time
 	model Model
 	jobs  *Scheduler // nil: no entries recur
+	// people returns the people that entries may refer to; nil if messages go to nobody.
+	people People
+}
+
+// People returns the people that the caller reaches.
+type People func(context.Context) ([]Person, error)
+
+// A Person is somebody that an entry can refer to.
+type Person struct {
+	Name string
+	// References are the ways to write to the person, such as tg:@ada, the best first.
+	References []string
 }
 
 // actionRecurring adds an entry at times.
@@ -154,6 +167,12 @@ func (x todoUpdate) Do(ctx context.Context, a todoUpdateArgs) (tool.Result, erro
 		return recurring(res)
 	}
 	result := todoResult{OK: true, Action: a.Action}
+	if a.Action == "add" {
+		var err error
+		if a, err = x.refer(ctx, a); err != nil {
+			return tool.Result{}, err
+		}
+	}
 	if a.Action == "complete" { // a model is asked before the files are locked
 		chosen, err := x.choose(ctx, a.Content)
 		if err != nil {
@@ -242,6 +261,33 @@ func checkReferences(content string) error {
 		}
 	}
 	return nil
+}
+
+// refer checks that the references of an entry reach somebody, and adds the references that are missing.
+func (x todoUpdate) refer(ctx context.Context, a todoUpdateArgs) (todoUpdateArgs, error) {
+	if x.people == nil {
+		return a, nil
+	}
+	all, err := x.people(ctx)
+	if err != nil {
+		return a, err
+	}
+	for _, m := range reference().FindAllStringSubmatch(a.Content, -1) {
+		if !slices.ContainsFunc(all, func(p Person) bool { return slices.Contains(p.References, m[2]) }) {
+			return a, tool.Errorf(tool.NotFound, "reference id is not reachable: %s", m[2]).
+				Try("see contacts for people you can write to, or write the name alone")
+		}
+	}
+	for _, name := range a.People {
+		i := slices.IndexFunc(all, func(p Person) bool { return p.Name == name && len(p.References) > 0 })
+		if i >= 0 && !strings.Contains(a.Content, "["+name+"](") {
+			word := regexp.MustCompile(`(^|[^\pL\pN\[])` + regexp.QuoteMeta(name) + `($|[^\pL\pN])`)
+			if at := word.FindStringSubmatchIndex(a.Content); at != nil {
+				a.Content = a.Content[:at[3]] + "[" + name + "](" + all[i].References[0] + ")" + a.Content[at[4]:]
+			}
+		}
+	}
+	return a, nil
 }
 
 func readTodos(f *workspace.File) (todoList, error) {

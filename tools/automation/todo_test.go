@@ -14,10 +14,11 @@ import (
 
 // A desk has the tools of the group and the files of a caller.
 type desk struct {
-	t     *testing.T
-	ctx   context.Context
-	files workspace.Files
-	model Model
+	t      *testing.T
+	ctx    context.Context
+	files  workspace.Files
+	model  Model
+	people People
 }
 
 func newDesk(t *testing.T) *desk {
@@ -29,7 +30,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) call(name, args string) (string, error) {
 	d.t.Helper()
-	set, err := tool.NewSet(Tools(d.files, nil, d.model, fixedNow)...)
+	set, err := tool.NewSet(Tools(d.files, nil, d.model, d.people, fixedNow)...)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -114,6 +115,24 @@ open_count: 2
 		"- [x] [Created](2026-01-31 12:30), [Done](2026-01-31 12:30), [ChatID](tg:-100) | Send the report to Bob\n") {
 		t.Error(got)
 	}
+}
+
+// TestReferences checks references to people, and adds the missing ones.
+func TestReferences(t *testing.T) {
+	d := newDesk(t)
+	d.people = func(context.Context) ([]Person, error) {
+		return []Person{{"Bob", []string{"tg:@bob", "tg:28"}}, {"Bo", []string{"slack:T1:U1"}}, {"Nobody", nil}}, nil
+	}
+	for content, want := range map[string]string{
+		"Call Bob, not Bobby":           "Call [Bob](tg:@bob), not Bobby",
+		"Bo calls Bob":                  "[Bo](slack:T1:U1) calls [Bob](tg:@bob)",
+		"Write to [Bob](tg:28) and Bob": "Write to [Bob](tg:28) and Bob",
+		"Ask Nobody":                    "Ask Nobody",
+	} {
+		d.ok("todo_update", `{"action":"add","content":"`+content+`","people":["Bob","Bo","Nobody"]}`, `"content":"`+want+`"`)
+	}
+	d.fails("todo_update", `{"action":"add","content":"Call [Bob](tg:@zzz)","people":["Bob"]}`, "reference id is not reachable: tg:@zzz")
+	d.fails("todo_update", `{"action":"add","content":"Call [Eve](discord:1)","people":["Eve"]}`, "reference id is not reachable: discord:1")
 }
 
 func TestTodoExplainsMistakes(t *testing.T) {

@@ -45,6 +45,26 @@ type Contact struct {
 	Active   bool      `yaml:"-" json:"-"`
 }
 
+// References returns the forms in which texts refer to the person or to a chat, such as tg:@ada, the best first.
+func (c Contact) References() (all []string) {
+	add := func(before string, ids ...string) {
+		for _, id := range ids {
+			if id != "" && !slices.Contains(all, before+id) {
+				all = append(all, before+id)
+			}
+		}
+	}
+	add("", c.ID)
+	add("tg:@", strings.TrimPrefix(c.TgUsername, "@"))
+	add("tg:", append([]string{c.TgPrivate}, c.TgGroups...)...)
+	if c.SlackUser != "" {
+		add("slack:", strings.TrimPrefix(c.SlackTeam+":"+c.SlackUser, ":"))
+	}
+	add("slack:", append([]string{c.SlackDM}, c.SlackChannels...)...)
+	add("", c.Chats...)
+	return all
+}
+
 // Refused is the Consent of people that want no messages.
 const Refused = "refused"
 

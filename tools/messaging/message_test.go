@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -33,7 +35,7 @@ func newDesk(t *testing.T, s *store.Store, allowed map[string][]string, names ..
 	d := &desk{t: t, fake: newService(), dir: t.TempDir()}
 	files, err := workspace.New(workspace.Options{Data: t.TempDir(), Routes: []workspace.Route{{
 		Serves: messaging.ContactFiles{}.Serves,
-		Source: messaging.ContactFiles{Contacts: messaging.Contacts{Store: s}},
+		Source: messaging.ContactFiles{Contacts: messaging.Contacts{Store: s}}, State: true,
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -335,6 +337,20 @@ func testContactFiles(t *testing.T, s *store.Store) {
 	again, _, _ := files.Read(ctx, "contacts/ACTIVE.md")
 	if string(again) != string(content) {
 		t.Errorf("%s became %s", content, again)
+	}
+	for _, name := range []string{"contacts/ACTIVE.md", "file_state_dir/contacts/ACTIVE.md", "file_state_dir/./contacts/ACTIVE.md"} {
+		f, err := d.o.Files.Open(ctx, name)
+		if err != nil || f.Name != "contacts/ACTIVE.md" || f.Size != int64(len(content)) {
+			t.Errorf("%s: %v, %v", name, f, err)
+		}
+	}
+	known, err := messaging.Contacts{Store: s}.List(ctx, tool.Owner{Agent: d.who.Agent, User: d.who.User})
+	if err != nil || len(known) != 2 {
+		t.Fatal(known, err)
+	}
+	got := [][]string{known[0].References(), known[1].References()}
+	if diff := cmp.Diff([][]string{{"slack:T1:U1"}, {"tg:@ada", "tg:28", "tg:-1001"}}, got); diff != "" {
+		t.Error(diff)
 	}
 	d.want(d.call("message", `{"to":"Ada","text":"x"}`), "Sent to telegram:28 (Ada)")
 	one := page[:strings.LastIndex(page, "\n```yaml")]

@@ -44,7 +44,7 @@ func (a *App) openFiles(context.Context) error {
 	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute(), a.teamRoute()}
 	if len(a.loaded.Config.Messaging.Channels) > 0 {
 		files := messaging.ContactFiles{Contacts: messaging.Contacts{Store: a.store}}
-		o.Routes = append(o.Routes, workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files})
+		o.Routes = append(o.Routes, workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files, State: true})
 	}
 	if a.store.Engine() == "postgres" { // otherwise all processes on the store have the data directory
 		o.Shared = history.NewShared(a.blobs, o.History)
