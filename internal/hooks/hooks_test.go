@@ -239,6 +239,13 @@ func TestWhichCalls(t *testing.T) {
 	}
 }
 
+// TestNoHooks checks that a server without hooks has nothing to run, so that its calls skip them.
+func TestNoHooks(t *testing.T) {
+	if s := hooks.New(hooks.Settings{}, hooks.Options{}); s != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestChain checks that hooks run in the order of their names, each with the arguments of the one before.
 func TestChain(t *testing.T) {
 	t.Parallel()

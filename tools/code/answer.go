@@ -419,19 +419,13 @@ func (q *question) diagnostics() (string, error) {
 	if _, err := s.symbols(q.ctx, f); err != nil { // it has read the file then
 		return "", err
 	}
-	waiting, cancel := context.WithTimeout(q.ctx, diagnosticsTime)
-	defer cancel()
-	if !s.conn.Await(waiting, func(reports map[string]lsp.Report, _ bool) bool { return isAbout(reports[f.uri], f) }) {
-		if s.conn.Err() != nil {
-			return "", tool.Errorf(tool.Unavailable, "%s", s.failed(nil).Error()).Try("call again, which starts it again")
-		}
-		q.note("the server has reported nothing about this text yet")
+	all, err := q.problems(s, f)
+	if err != nil {
+		return "", err
 	}
-	report, _ := s.conn.Reports(f.uri)
-	if len(report.Diagnostics) == 0 {
+	if len(all) == 0 {
 		return "no problems in " + f.name, nil
 	}
-	all := slices.Clone(report.Diagnostics)
 	slices.SortStableFunc(all, func(a, b lsp.Diagnostic) int { return a.Range.Start.Line - b.Range.Start.Line })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", f.name, text.Plural(len(all), "problem"))
@@ -442,6 +436,57 @@ func (q *question) diagnostics() (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// problems returns the problems of an open file.
+func (q *question) problems(s *server, f *openFile) ([]lsp.Diagnostic, error) {
+	all, err := s.askedProblems(q.ctx, f)
+	var unknown *lsp.ResponseError
+	if err == nil && s.language.problems != nil || err != nil && !errors.As(err, &unknown) {
+		return all, err
+	}
+	waiting, cancel := context.WithTimeout(q.ctx, diagnosticsTime)
+	defer cancel()
+	if !s.conn.Await(waiting, func(reports map[string]lsp.Report, _ bool) bool { return isAbout(reports[f.uri], f) }) {
+		if s.conn.Err() != nil {
+			return nil, tool.Errorf(tool.Unavailable, "%s", s.failed(nil).Error()).Try("call again, which starts it again").Because(errLost)
+		}
+		q.note("the server has reported nothing about this text yet")
+	}
+	report, _ := s.conn.Reports(f.uri)
+	return slices.Clone(report.Diagnostics), nil
+}
+
+// askedProblems returns the problems of a file that tsserver answers.
+func (s *server) askedProblems(ctx context.Context, f *openFile) (all []lsp.Diagnostic, err error) {
+	type place struct { // from 1
+		Line   int `json:"line"`
+		Offset int `json:"offset"`
+	}
+	severities := map[string]int{"error": 1, "warning": 2, "suggestion": 4}
+	for _, request := range s.language.problems {
+		var answer struct {
+			Body []struct {
+				Start    place  `json:"start"`
+				End      place  `json:"end"`
+				Text     string `json:"text"`
+				Category string `json:"category"`
+			} `json:"body"`
+		}
+		err := s.call(ctx, "workspace/executeCommand", map[string]any{
+			"command": "typescript.tsserverRequest", "arguments": []any{request, map[string]any{"file": lsp.Path(f.uri)}},
+		}, &answer)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range answer.Body {
+			all = append(all, lsp.Diagnostic{
+				Range:    lsp.Range{Start: lsp.Position{Line: d.Start.Line - 1, Character: d.Start.Offset - 1}, End: lsp.Position{Line: d.End.Line - 1, Character: d.End.Offset - 1}},
+				Severity: severities[d.Category], Message: d.Text,
+			})
+		}
+	}
+	return all, nil
 }
 
 // isAbout reports whether a report is about the present text of a file.

@@ -28,7 +28,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
-	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -122,7 +121,7 @@ func (r *Room) server(ctx context.Context, l *language) (*server, error) {
 		return nil, &errNoServer{"programs cannot run for this caller"}
 	}
 	if place.Tier == sandbox.Kubernetes {
-		return nil, &errNoServer{"language servers do not run on other machines"}
+		return nil, &errNoServer{"language servers do not run in Kubernetes; the operator can choose another sandbox by sandbox.profiles"}
 	}
 	key := keyOf(place, l)
 	s, mine, err := r.claim(key, place, l)
@@ -290,7 +289,11 @@ func (s *server) start(ctx context.Context) (*program.Process, error) {
 		}
 		missing = append(missing, filepath.Base(argv[0]))
 	}
-	return nil, &errNoServer{text.Plural(len(missing), "language server is", "language servers are") + " not installed: " + strings.Join(missing, ", ")}
+	where := ""
+	if place.Tier == sandbox.Docker {
+		where = " in the image of the sandbox"
+	}
+	return nil, &errNoServer{"no language server is installed" + where + ", such as " + strings.Join(missing, " or ")}
 }
 
 // moduleCache returns the directory with the Go modules that a server sees, "" for none.

@@ -358,6 +358,26 @@ func TestAServerThatReads(t *testing.T) {
 	w.wants(map[string]any{"action": "references", "name": "brew", "path": "tea.fake"}, "lib/cup.fake")
 }
 
+// TestAskedProblems asks a server like tsserver for problems, which it reports only in parts.
+func TestAskedProblems(t *testing.T) {
+	w := newWorld(t, "good", shop())
+	w.languages[0].problems = []string{"semanticDiagnosticsSync"}
+	w.wants(map[string]any{"action": "diagnostics", "path": "tea.fake"}, "2 problems", "2 error: a late bug\n  def brew", "? error: a lie")
+}
+
+// TestKilledServer asks at once after the server was killed.
+func TestKilledServer(t *testing.T) {
+	w := newWorld(t, "good", shop())
+	hover := map[string]any{"action": "hover", "name": "brew", "path": "tea.fake"}
+	for range 3 {
+		w.wants(hover, "about brew")
+		if err := w.warm(w.ctx, w.languages[0]).process.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	w.wants(hover, "about brew")
+}
+
 // TestAServerWithoutImplementations finds the definitions that refer to a name.
 func TestAServerWithoutImplementations(t *testing.T) {
 	files := shop()

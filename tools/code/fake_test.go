@@ -218,6 +218,10 @@ func (f *fake) result(m fakeMessage, t *lsp.Text) any {
 			}
 		}
 		return all
+	case "workspace/executeCommand":
+		return map[string]any{"body": []any{map[string]any{
+			"start": map[string]any{"line": 2, "offset": 1}, "end": map[string]any{"line": 2, "offset": 4}, "text": "a late bug", "category": "error",
+		}, map[string]any{"start": map[string]any{"line": -1 << 63, "offset": 1}, "text": "a lie", "category": "?"}}}
 	case "textDocument/rename":
 		return f.rename(m, word(t, p.Position))
 	}

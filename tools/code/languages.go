@@ -27,6 +27,8 @@ type language struct {
 	says map[string]string
 	// narrow says that a server knows only the files that are open, if the workspace does not say how it is built.
 	narrow bool
+	// problems are requests to tsserver for the problems of a file. What it reports by itself comes in parts.
+	problems []string
 	// defines match lines that define the symbol "n", perhaps in "c".
 	defines []func() *regexp.Regexp
 }
@@ -58,7 +60,8 @@ func languages() []*language {
 		},
 		{
 			name: "typescript", files: script, also: []string{"tsconfig.json", "jsconfig.json", "package.json"},
-			servers: [][]string{{"typescript-language-server", "--stdio"}},
+			servers:  [][]string{{"typescript-language-server", "--stdio"}},
+			problems: []string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync"},
 			options: map[string]any{"disableAutomaticTypingAcquisition": true, "tsserver": map[string]any{"useSyntaxServer": "never"}, "preferences": map[string]any{
 				"providePrefixAndSuffixTextForRename": true,
 			}},

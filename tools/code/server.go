@@ -119,6 +119,9 @@ func (s *server) handshake() error {
 			return none
 		}
 		s.room.o.Log.Warn("a language server did not start", "kind", s.language.name, "err", err)
+		if known := (*tool.Error)(nil); errors.As(err, &known) {
+			return &errNoServer{"the language server does not start here: " + known.What}
+		}
 		return &errNoServer{"the language server does not start here"}
 	}
 	s.process = process
@@ -156,12 +159,15 @@ func (s *server) failed(err error) error {
 	if s.conn.Err() != nil {
 		why = s.conn.Err().Error()
 	}
+	if limit := int64(s.room.o.Settings.Memory); strings.HasSuffix(why, "SIGKILL") && limit > 0 {
+		why += fmt.Sprintf(", perhaps because it needs more memory than %s, which the operator can raise by code.memory", text.Bytes(limit))
+	}
 	if s.process != nil {
 		if words := strings.TrimSpace(s.process.Words()); words != "" {
 			why += "; its last words: " + words[strings.LastIndexByte(words, '\n')+1:]
 		}
 	}
-	return &errNoServer{fmt.Sprintf("the language server %s failed: %s", s.program, text.ClipWords(tool.Line(why), 400))}
+	return &errNoServer{fmt.Sprintf("the language server %s failed: %s", s.program, text.ClipWords(tool.Line(strings.TrimPrefix(why, s.program+" failed: ")), 400))}
 }
 
 func capabilities() map[string]any {
@@ -208,12 +214,15 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case s.conn.Err() != nil:
-		return tool.Errorf(tool.Unavailable, "%s", s.failed(err).Error()).Try("call again, which starts it again, or use search")
+		return tool.Errorf(tool.Unavailable, "%s", s.failed(err).Error()).Try("call again, which starts it again, or use search").Because(errLost)
 	}
 	return tool.Errorf(tool.Unavailable, "%s answers what cannot be read", s.program).Try("use search").Because(err)
 }
 
-var errHangs = errors.New("it does not answer")
+var (
+	errHangs = errors.New("it does not answer")
+	errLost  = errors.New("the server ended before it answered")
+)
 
 // uriOf returns the URI of a file of the workspace for the server.
 func (s *server) uriOf(ctx context.Context, name string) (string, error) {

@@ -101,7 +101,18 @@ type spot struct {
 	symbol   *symbol // that is defined there; nil: the name is only used there
 }
 
+// run answers a question. A new server is asked if the first was killed before; a server that ends after a longer time needs
+// too much memory, and would again.
 func (r *Room) run(ctx context.Context, a codeArgs) (tool.Result, error) {
+	begun := time.Now()
+	res, err := r.ask(ctx, a)
+	if errors.Is(err, errLost) && time.Since(begun) < startTime/2 {
+		return r.ask(ctx, a)
+	}
+	return res, err
+}
+
+func (r *Room) ask(ctx context.Context, a codeArgs) (tool.Result, error) {
 	c := tool.CallerFrom(ctx)
 	q := &question{
 		ctx: ctx, room: r, args: a, texts: make(map[string]*lsp.Text),
