@@ -47,7 +47,7 @@ func (searchFiles) Spec() tool.Spec {
 		Name: "search", Group: group, Title: "Search in files", Core: true,
 		Risk: tool.Reads, Timeout: time.Minute, Hints: tool.Hints{Idempotent: true},
 		Doc: `Searches file contents, also the text of PDF, office and mail files. Returns matching lines with numbers or pages, grouped by file.
-Leaves out other binary and ignored files. To find files by name use glob.`,
+Leaves out other binary and ignored files. To find files by name use glob; for definitions and callers in code use code.`,
 		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
 		Keywords: "grep ripgrep regex look for find text code occurrences references where used use count how many " +
 			"times appears called defined " +
