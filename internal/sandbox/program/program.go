@@ -252,7 +252,7 @@ func shown(l sandbox.Layout) string {
 // hidden returns the error of a program that the sandbox does not show.
 func hidden(name, path string) error {
 	if !filepath.IsAbs(path) {
-		return fmt.Errorf("the program %q is not in the image of the sandbox", name)
+		return fmt.Errorf("%w in the image of the sandbox: %s", ErrMissing, name)
 	}
 	dir := filepath.Dir(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
