@@ -15,18 +15,40 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Setup has the settings that the room of tokens needs.
-type Setup struct {
+// Grants are the settings for rights that operators grant to tokens and to users.
+type Grants struct {
 	// Profiles checks the names of profiles. It returns the default profile for none.
 	Profiles func(names []string) ([]string, error)
 	// Workspace returns the full path of a directory that agents may work in.
 	Workspace func(dir string) (string, error)
+	// Login returns the origin of the server's own login, "" if it has none.
+	Login func() string
+}
+
+// Check returns the names of profiles, the default one for none, and the full path of a directory, "" for "".
+func (g Grants) Check(profiles []string, workspace string) (names []string, dir string, err error) {
+	if slices.Contains(profiles, "") {
+		return nil, "", room.Mistake("--profile is empty; give a name, or omit the flag")
+	}
+	if names, err = g.Profiles(profiles); err == nil && workspace != "" {
+		dir, err = g.Workspace(workspace)
+	}
+	return names, dir, err
+}
+
+// NoLogin returns the error of a server without a login of its own. Advice begins with "; or", or is empty.
+func NoLogin(advice string) error {
+	return tool.Errorf(tool.Unavailable, "this server has no login of its own").
+		Try("set server.public_url to its https URL, which ends in /mcp, without a section connections.oauth%s", advice)
+}
+
+// A Setup has the settings that the room of tokens needs.
+type Setup struct {
+	Grants
 	// URL returns the URL of the server, as far as the settings know it.
 	URL func() string
 	// Env is the environment variable of a client's token.
 	Env string
-	// Login returns the origin of the server's own login, "" if it has none.
-	Login func() string
 	// Listed returns the number of tokens in the settings.
 	Listed func() int
 }
@@ -101,27 +123,19 @@ type createArgs struct {
 // request returns the token that the arguments describe, checked with the settings.
 func (o *operator) request(a createArgs) (req Token, err error) {
 	req = Token{
-		Name: a.Name, Approve: a.Approve, Agent: a.Agent, User: a.User, Workspace: a.Workspace, Structured: a.Structured,
+		Name: a.Name, Approve: a.Approve, Agent: a.Agent, User: a.User, Structured: a.Structured,
 		Place: Place{Provider: a.Provider, Chat: a.Chat, PeerKind: a.PeerKind, Topic: a.Topic},
 	}
-	switch {
-	case a.Approve && (a.Profile != nil || a.Workspace != "" || req.Place != (Place{}) || a.Structured || a.Client || a.Key != ""):
+	if a.Approve && (a.Profile != nil || a.Workspace != "" || req.Place != (Place{}) || a.Structured || a.Client || a.Key != "") {
 		return req, room.Mistake(
 			"a token with --approve makes no calls; it takes only --name, --agent, --user and --expires")
-	case slices.Contains(a.Profile, ""):
-		return req, room.Mistake("--profile is empty; give a name, or omit the flag")
 	}
-	names, err := o.setup.Profiles(a.Profile) // mistakes in the settings count also for approvals
-	if err != nil {
+	// Mistakes in the settings count also for approvals.
+	if req.Profiles, req.Workspace, err = o.setup.Check(a.Profile, a.Workspace); err != nil {
 		return req, err
 	}
-	if !a.Approve {
-		req.Profiles = names
-	}
-	if a.Workspace != "" {
-		if req.Workspace, err = o.setup.Workspace(a.Workspace); err != nil {
-			return req, err
-		}
+	if a.Approve {
+		req.Profiles = nil
 	}
 	if a.Expires != "" {
 		if req.Expires, err = clock.Until(time.Now(), a.Expires); err != nil {
@@ -183,9 +197,7 @@ type createdClient struct {
 // createClient creates the token of a machine. key is the file with its public key, "" for a secret.
 func (o *operator) createClient(ctx context.Context, req Token, key string) (tool.Result, error) {
 	if o.setup.Login() == "" {
-		return tool.Result{}, tool.Errorf(tool.Unavailable, "this server has no login of its own").
-			Try("set server.public_url to its https URL, which ends in /mcp, without a section connections.oauth; " +
-				"or create a token without --client and --key")
+		return tool.Result{}, NoLogin("; or create a token without --client and --key")
 	}
 	var keys []byte
 	if key != "" {

@@ -9,36 +9,30 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Setup is what the room of users asks of the settings.
-type Setup struct {
-	// Profiles checks the names of profiles. It returns the default profile for none.
-	Profiles func(names []string) ([]string, error)
-	// Workspace returns the full path of a directory that agents may work in.
-	Workspace func(dir string) (string, error)
-	// Origin returns the origin of the pages of the login, "" if the server has none.
-	Origin func() string
-}
+// unset stands for a workspace or an agent that is the default.
+const unset = "-"
 
 // operator has the verbs of users.
 type operator struct {
 	*Users
-	setup Setup
+	grants tokens.Grants
 }
 
 // Room returns the verbs with which operators manage the people who may log in. The verbs that make a
 // link are not remote: a token that only decides approvals must not lead to one that calls.
-func Room(setup Setup) *room.Room {
-	o := &operator{setup: setup}
+func Room(grants tokens.Grants) *room.Room {
+	o := &operator{grants: grants}
 	return &room.Room{
 		Name: "users", Title: "Manage the people who log in from claude.ai and other remote clients",
 		Doc: `users manages who may log in to the server with a browser, when a remote client such as
 claude.ai or ChatGPT asks for access. The server then needs server.public_url over https,
 and no section connections.oauth. See docs/start/claude-ai.md.`,
 		Open: func(h *room.Host) error {
-			o.Users = New(Options{DB: h.Store, Origin: setup.Origin})
+			o.Users = New(Options{DB: h.Store, Origin: grants.Login})
 			return nil
 		},
 		Verbs: []room.Verb{
@@ -59,7 +53,7 @@ agent that are given here; she can choose fewer profiles for each client.`,
 				Doc: `set changes a user. Running logins lose the profiles that she may not use any more, and get
 the workspace and the agent; a wider profile is for new logins, which ask her. What is not
 given stays.`,
-				Example: "  mcp-tools users set ann --profile readonly\n  mcp-tools users set bob --workspace ~/src/shop", Complete: o.names,
+				Example: "  mcp-tools users set ann --profile readonly\n  mcp-tools users set bob --workspace ~/src/shop --agent -", Complete: o.names,
 			}, o.set),
 			room.Do(room.Verb{
 				Name: "link", Title: "Show another one-time link for a user", Args: []string{"name"}, Risk: tool.Writes,
@@ -96,13 +90,8 @@ type addArgs struct {
 func (o *operator) add(ctx context.Context, a addArgs) (tool.Result, error) {
 	one := User{Name: a.Name, Agent: a.Agent}
 	var err error
-	if one.Profiles, err = o.setup.Profiles(a.Profile); err != nil {
+	if one.Profiles, one.Workspace, err = o.grants.Check(a.Profile, a.Workspace); err != nil {
 		return tool.Result{}, err
-	}
-	if a.Workspace != "" {
-		if one.Workspace, err = o.setup.Workspace(a.Workspace); err != nil {
-			return tool.Result{}, err
-		}
 	}
 	link, err := o.Add(ctx, one)
 	if err != nil {
@@ -114,8 +103,16 @@ func (o *operator) add(ctx context.Context, a addArgs) (tool.Result, error) {
 type setArgs struct {
 	Name      string   `json:"name" jsonschema:"name of the user"`
 	Profile   []string `json:"profile,omitempty" jsonschema:"profile that her clients may use, in place of those she has; can be repeated, * for all"`
-	Workspace string   `json:"workspace,omitempty" jsonschema:"working directory"`
-	Agent     string   `json:"agent,omitempty" jsonschema:"agent that makes the calls"`
+	Workspace string   `json:"workspace,omitempty" jsonschema:"working directory; - for that of the server"`
+	Agent     string   `json:"agent,omitempty" jsonschema:"agent that makes the calls; - for none"`
+}
+
+// orDefault returns the value of a flag, "" for the sign that list prints for a default.
+func orDefault(value string) string {
+	if value == unset {
+		return ""
+	}
+	return value
 }
 
 // A changed user, with the number of logins that ended.
@@ -125,19 +122,22 @@ type changed struct {
 }
 
 func (o *operator) set(ctx context.Context, a setArgs) (tool.Result, error) {
-	c := Change{Agent: a.Agent}
-	var err error
-	if len(a.Profile) > 0 {
-		c.Profiles, err = o.setup.Profiles(a.Profile)
+	if a.Profile == nil && a.Workspace == "" && a.Agent == "" {
+		return tool.Result{}, room.Mistake("users set needs --profile, --workspace or --agent")
 	}
-	if err == nil && a.Workspace != "" {
-		c.Workspace, err = o.setup.Workspace(a.Workspace)
-	}
+	profiles, dir, err := o.grants.Check(a.Profile, orDefault(a.Workspace))
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if c.Profiles == nil && c.Workspace == "" && c.Agent == "" {
-		return tool.Result{}, room.Mistake("users set needs --profile, --workspace or --agent")
+	c, agent := Change{}, orDefault(a.Agent)
+	if a.Profile != nil {
+		c.Profiles = profiles
+	}
+	if a.Workspace != "" {
+		c.Workspace = &dir
+	}
+	if a.Agent != "" {
+		c.Agent = &agent
 	}
 	one, ended, err := o.Change(ctx, a.Name, c)
 	if err != nil {
@@ -163,7 +163,7 @@ func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	head := []string{"NAME", "PROFILES", "WORKSPACE", "AGENT", "LOGS IN WITH", "CLIENTS", "LAST LOGIN"}
 	return room.Rows(list, none, head, func(one User) []string {
 		return []string{
-			one.Name, strings.Join(one.Profiles, ","), cmp.Or(one.Workspace, "-"), cmp.Or(one.Agent, "-"), one.proofs(),
+			one.Name, strings.Join(one.Profiles, ","), cmp.Or(one.Workspace, unset), cmp.Or(one.Agent, unset), one.proofs(),
 			strconv.Itoa(one.Logins), terminal.Date(one.Used),
 		}
 	}), err
@@ -226,7 +226,7 @@ func (o *operator) remove(ctx context.Context, a nameArgs) (tool.Result, error) 
 // check reports whether people can log in.
 func (o *operator) check(ctx context.Context, f *room.Findings) {
 	list, err := o.List(ctx)
-	switch origin := o.setup.Origin(); {
+	switch origin := o.grants.Login(); {
 	case err != nil:
 		f.Fail("", "%v", err)
 	case origin == "" && len(list) > 0:

@@ -113,10 +113,10 @@ func (u *Users) Add(ctx context.Context, one User) (link string, err error) {
 	})
 }
 
-// A Change is what an operator changes about a user. Empty fields stay as they are.
+// A Change is what an operator changes about a user. What is nil stays as it is.
 type Change struct {
 	Profiles         []string
-	Workspace, Agent string
+	Workspace, Agent *string // "" is the default
 }
 
 // Change changes a user, and the tokens of her logins: they get the workspace and the agent, and lose the profiles that she
@@ -134,7 +134,7 @@ func (u *Users) Change(ctx context.Context, name string, c Change) (one User, en
 		if len(c.Profiles) > 0 {
 			one.Profiles = c.Profiles
 		}
-		one.Workspace, one.Agent = cmp.Or(c.Workspace, one.Workspace), cmp.Or(c.Agent, one.Agent)
+		one.Workspace, one.Agent = *cmp.Or(c.Workspace, &one.Workspace), *cmp.Or(c.Agent, &one.Agent)
 		profiles, err := store.ToJSON(one.Profiles, false)
 		if err != nil {
 			return err
@@ -278,8 +278,7 @@ func (u *Users) get(ctx context.Context, column, value string) (one User, err er
 func (u *Users) link(ctx context.Context, of func(*store.Tx) (id string, err error)) (string, error) {
 	origin := u.Origin()
 	if origin == "" {
-		return "", tool.Errorf(tool.Unavailable, "this server has no login of its own").
-			Try("set server.public_url to its https URL, which ends in /mcp, without a section connections.oauth")
+		return "", tokens.NoLogin("")
 	}
 	secret := NewSecret()
 	err := u.DB.Update(ctx, func(t *store.Tx) error {

@@ -215,7 +215,7 @@ func TestChange(t *testing.T) {
 			return secret
 		}
 		both, coding := granted("coding", "readonly"), granted("coding")
-		changed, ended, err := u.Change(t.Context(), "ann", Change{Profiles: []string{"readonly", "full"}, Workspace: "/other"})
+		changed, ended, err := u.Change(t.Context(), "ann", Change{Profiles: []string{"readonly", "full"}, Workspace: new("/other")})
 		if err != nil || ended != 1 || changed.Workspace != "/other" {
 			t.Fatalf("changed: %+v, %d ended, %v", changed, ended, err)
 		}
@@ -226,7 +226,7 @@ func TestChange(t *testing.T) {
 		if _, err := table.Authenticate(t.Context(), coding); !errors.Is(err, tokens.ErrRevoked) {
 			t.Errorf("the login with the lost profile: %v", err)
 		}
-		if _, _, err := u.Change(t.Context(), "ann", Change{Agent: "helper"}); err != nil {
+		if _, _, err := u.Change(t.Context(), "ann", Change{Agent: new("helper")}); err != nil {
 			t.Fatal(err)
 		}
 		list, err := u.List(t.Context())
@@ -235,7 +235,7 @@ func TestChange(t *testing.T) {
 		if err != nil || cmp.Diff(list, want) != "" {
 			t.Errorf("the users: %s, %v", cmp.Diff(list, want), err)
 		}
-		if _, _, err := u.Change(t.Context(), "bob", Change{Agent: "x"}); kindOf(err) != tool.NotFound {
+		if _, _, err := u.Change(t.Context(), "bob", Change{Agent: new("x")}); kindOf(err) != tool.NotFound {
 			t.Errorf("changing nobody: %v", err)
 		}
 		if ended, err := u.Remove(t.Context(), "ann"); err != nil || ended != 1 {

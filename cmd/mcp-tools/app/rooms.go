@@ -118,13 +118,17 @@ func (e *Env) Rooms() []*room.Room {
 		})}},
 		{Name: "embeddings", Checks: []room.Check{embed.Check(e.openEncoder)}},
 		tokens.Room(tokens.Setup{
-			Profiles: e.profiles, Workspace: WorkspaceDir, URL: e.publicURL, Env: config.EnvToken,
-			Login:  func() string { return loginOrigin(e.settings()) },
+			Grants: e.grants(), URL: e.publicURL, Env: config.EnvToken,
 			Listed: func() int { return len(e.settings().Connections.Tokens) },
 		}),
-		users.Room(users.Setup{
-			Profiles: e.profiles, Workspace: WorkspaceDir, Origin: func() string { return loginOrigin(e.settings()) },
-		}),
+		users.Room(e.grants()),
+	}
+}
+
+// grants returns the settings for rights of tokens and users.
+func (e *Env) grants() tokens.Grants {
+	return tokens.Grants{
+		Profiles: e.profiles, Workspace: WorkspaceDir, Login: func() string { return loginOrigin(e.settings()) },
 	}
 }
 
