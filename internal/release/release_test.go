@@ -3,11 +3,14 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
+	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -16,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -682,7 +686,9 @@ func TestImage(t *testing.T) {
 	}
 }
 
-func tryImage(t *testing.T, file string) {
+// pushImage serves the images of an archive as a registry does.
+func pushImage(t *testing.T, file string) name.Reference {
+	t.Helper()
 	dir := t.TempDir()
 	unpackFile(t, file, dir)
 	index, err := layout.ImageIndexFromPath(dir)
@@ -697,7 +703,7 @@ func tryImage(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	ref, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/mcp-tools:check")
 	if err != nil {
 		t.Fatal(err)
@@ -705,6 +711,11 @@ func tryImage(t *testing.T, file string) {
 	if err := remote.WriteIndex(ref, index); err != nil {
 		t.Fatal(err)
 	}
+	return ref
+}
+
+func tryImage(t *testing.T, file string) {
+	ref := pushImage(t, file)
 	img, err := remote.Image(ref, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
 	if err != nil {
 		t.Fatal(err)
@@ -747,6 +758,97 @@ func contained(root string, args ...string) []string {
 		"/usr/bin/unshare", "--mount", "--pid", "--fork", "--mount-proc=" + root + "/proc", "/bin/sh", "-c",
 		`mount --bind /dev "$0/dev" && exec /usr/sbin/chroot --userspec=65532:65532 "$0" "$@"`, root,
 	}, args...)
+}
+
+// TestDocker runs the line of the README with an engine that has pulled the image, and the image as a server over
+// stdio. Only the name of the image, the port and the names of the volumes are others.
+func TestDocker(t *testing.T) {
+	docker := need(t, "docker")
+	if out, err := exec.Command(docker, "version").CombinedOutput(); err != nil {
+		t.Skipf("no engine: %s", out)
+	}
+	image := pushImage(t, find(t, "_image.tar")).Name()
+	output(t, docker, "pull", "-q", image)
+	t.Cleanup(func() { _ = exec.Command(docker, "rmi", "-f", image).Run() }) // what is left is the engine's
+	start(t, exec.Command(docker, "run", "--rm", "-i", image)).tryFiles()
+
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^docker run .*$`).FindString(string(readme))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	container := fmt.Sprint("mcp-tools-check-", os.Getpid())
+	line = strings.NewReplacer("127.0.0.1:8080:", address+":", "-v mcp-tools:", "-v "+container+"-1:",
+		"-v mcp-tools-workspace:", "-v "+container+"-2:", "ghcr.io/mcp-tools/mcp-tools:VERSION", "--name "+container+" "+image).Replace(line)
+	t.Log(line)
+	cmd := exec.Command("sh", "-c", line)
+	printed, said := io.Pipe()
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = exec.Command(docker, "stop", container).Run()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ends with %v", err)
+		}
+		_ = exec.Command(docker, "volume", "rm", container+"-1", container+"-2").Run()
+	})
+	lines, text, token := bufio.NewScanner(printed), "", []string(nil)
+	for token == nil && lines.Scan() {
+		text += lines.Text() + "\n"
+		token = regexp.MustCompile(`Token: (\S+)`).FindStringSubmatch(lines.Text())
+	}
+	if token == nil {
+		t.Fatalf("no token: %s", text)
+	}
+	for lines.Scan() && !strings.Contains(lines.Text(), "8080") { // where it listens
+		text += lines.Text() + "\n"
+	}
+	go func() { _, _ = io.Copy(io.Discard, printed) }()
+	session := ""
+	ask := func(body string) string {
+		r, err := http.NewRequest(http.MethodPost, "http://"+address+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token[1])
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+			r.Header.Set("MCP-Protocol-Version", "2025-11-25")
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = cmp.Or(session, res.Header.Get("Mcp-Session-Id"))
+		return string(answer)
+	}
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+		`"clientInfo":{"name":"check","version":"1"}}}`)
+	if list := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); !strings.Contains(list, `"write_file"`) {
+		t.Errorf("the tools: %s", list)
+	}
+	made := ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"write_file","arguments":` +
+		`{"path":"a.txt","content":"one"}}}`)
+	if !strings.Contains(made, "created") {
+		t.Errorf("write_file: %s", made)
+	}
 }
 
 // TestBundle does what Claude Desktop does with a bundle.
