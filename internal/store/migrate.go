@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 )
 
 // migrations create the tables in steps, one file for each step, in the order of
@@ -37,9 +38,19 @@ func steps() ([]string, error) {
 	return list, nil
 }
 
-// migrate applies new migrations in one transaction. Other processes that start
-// at the same time wait.
+// migrate applies new migrations. Other processes that start at the same time wait, as transactions do.
 func (s *Store) migrate(ctx context.Context) error {
+	begun := time.Now()
+	for attempt := 0; ; attempt++ {
+		err := s.migrateOnce(ctx)
+		if !s.blocked(err) || time.Since(begun) > retryFor || backOff(ctx, attempt) != nil {
+			return err
+		}
+	}
+}
+
+// migrateOnce applies new migrations in one transaction.
+func (s *Store) migrateOnce(ctx context.Context) error {
 	list, err := steps()
 	if err != nil {
 		return err
