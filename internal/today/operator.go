@@ -299,7 +299,7 @@ const (
 // write writes an event: a line, and a line for each change of a file.
 func (e Event) write(b *strings.Builder) {
 	line := text.Clip(terminal.OneLine(e.Text), shownText)
-	if e.State != Done && e.State != Failed {
+	if e.State != Done && e.State != Failed && e.State != Runs { // the text of a running call says so
 		line = string(e.State) + ": " + line
 	}
 	if e.Times > 0 {

@@ -778,6 +778,13 @@ func (s *builtSession) finish() {
 
 // text describes the calls of the event.
 func (e *builtEvent) text() string {
+	if e.State == Runs {
+		return progressive(e.said())
+	}
+	return e.said()
+}
+
+func (e *builtEvent) said() string {
 	if e.State == Refused || e.State == Asked {
 		u := e.tools[0]
 		return strings.TrimSpace(e.tool + " " + strings.Join(u.about, ", "))

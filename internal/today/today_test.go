@@ -99,10 +99,10 @@ func TestTimelineInWords(t *testing.T) {
 		{"a killed server", []audit.Row{call("exec", "make", phase(audit.Intent), func(r *audit.Row) { r.Chain = "ended" })},
 			"09:00  lost: ran make: the server ended during the call"},
 		{"a running call", []audit.Row{call("exec", "make", phase(audit.Intent))},
-			"since 09:00  exec make, of ann; to stop it: mcp-tools pause --session s1\n09:00  running: ran make"},
+			"since 09:00  exec make, of ann; to stop it: mcp-tools pause --session s1\n09:00  running make"},
 		{"a command in the background", []audit.Row{call("exec", "make", end("runs in the background as p_1"))},
 			"since 09:00  exec make, of ann; to stop it: mcp-tools pause --session s1\n" +
-				"09:00  running: ran make: runs in the background as p_1"},
+				"09:00  running make: runs in the background as p_1"},
 		{"a command in the background of a server that has ended", []audit.Row{call("exec", "make",
 			end("runs in the background as p_1"), func(r *audit.Row) { r.Chain = "ended" })},
 			"09:00  lost: ran make: it ended with its server"},

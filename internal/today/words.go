@@ -116,6 +116,20 @@ func phrases() map[string]phrase {
 	}
 }
 
+// progressive describes something that has not ended, from the words for its end: "running make" from "ran make".
+func progressive(text string) string {
+	verb, rest, _ := strings.Cut(text, " ")
+	now, ok := map[string]string{
+		"ran": "running", "read": "reading", "wrote": "writing", "made": "making", "sent": "sending", "searched": "searching",
+		"asked": "asking", "used": "using", "waited": "waiting", "worked": "working", "started": "starting",
+		"delegated": "delegating", "edited": "editing", "applied": "applying", "called": "calling", "looked": "looking",
+	}[verb]
+	if !ok {
+		return "running: " + text
+	}
+	return now + " " + rest
+}
+
 // Known reports whether the timeline has words for a tool.
 func Known(tool string) bool { _, ok := phrases()[tool]; return ok }
 
