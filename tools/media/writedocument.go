@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -82,6 +83,11 @@ func (t writeDocument) Do(ctx context.Context, a writeDocumentArgs) (tool.Result
 		}
 		if err == nil && len(a.Rows) > 0 {
 			source.Rows, err = t.rows(ctx, a)
+		}
+		var values any
+		if err == nil && format != document.XLSX && json.Unmarshal(a.Values, &values) == nil {
+			source.Pictures = map[string][]byte{}
+			err = t.picturesOf(ctx, values, source.Pictures, &notes)
 		}
 	case len(a.Values) > 0 || a.Pages != "":
 		return tool.Result{}, tool.Errorf(tool.Invalid, `write_document: "from" is missing: the template, or the PDF file`).
@@ -309,6 +315,41 @@ func (t writeDocument) pictures(ctx context.Context, a writeDocumentArgs) (found
 		found[name] = data
 	}
 	return found, notes, nil
+}
+
+// picturesOf reads the pictures that values name as {"picture": path}.
+func (t writeDocument) picturesOf(ctx context.Context, values any, to map[string][]byte, notes *[]string) error {
+	total := 0
+	for _, data := range to {
+		total += len(data)
+	}
+	if total > maxAllEmbedded || len(to) > maxEmbeddedFile {
+		return tool.Errorf(tool.TooLarge, "the pictures are more than %d, or have more than %s", maxEmbeddedFile, text.Bytes(maxAllEmbedded)).
+			Try("make them smaller, or make several documents")
+	}
+	var inner []any
+	switch v := values.(type) {
+	case []any:
+		inner = v
+	case map[string]any:
+		inner = slices.Collect(maps.Values(v))
+		if name, ok := v["picture"].(string); ok && to[name] == nil && !strings.Contains(name, "://") {
+			data, err := t.picture(ctx, name)
+			if err != nil && tool.AsError(err).Kind == tool.NotFound {
+				*notes = append(*notes, fmt.Sprintf("there is no picture %q in the workspace", text.Clip(name, 200)))
+			} else if err != nil {
+				return err
+			} else {
+				to[name] = data
+			}
+		}
+	}
+	for _, v := range inner {
+		if err := t.picturesOf(ctx, v, to, notes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t writeDocument) picture(ctx context.Context, name string) ([]byte, error) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"slices"
 	"strings"
 	"testing"
@@ -262,6 +264,45 @@ func TestTemplatesAreFilledIn(t *testing.T) {
 			t.Errorf("got %s, notes %q", got, made.Notes)
 		}
 	})
+}
+
+func pngOf(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 20, 10))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPicturesOfTemplates fills in a picture twice, and fills in the result again.
+func TestPicturesOfTemplates(t *testing.T) {
+	source := write.Source{Pictures: map[string][]byte{"logo.png": pngOf(t)},
+		Values: json.RawMessage(`{"logo":{"picture":"logo.png","width":4},"rows":[{"p":{"picture":"logo.png"}}],"name":"\u0000Ann\u0000"}`),
+		From:   [][]byte{template(t, runs("a {{logo}} b {{name}} {{later}}")+runs("{{rows.p}}"))}}
+	made, err := written(t, document.DOCX, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.From, source.Values = [][]byte{made.Content}, json.RawMessage(`{"later":{"picture":"logo.png"}}`)
+	if made, err = written(t, document.DOCX, source); err != nil {
+		t.Fatal(err)
+	}
+	part, rels := partOf(t, made.Content, "word/document.xml"), partOf(t, made.Content, "word/_rels/document.xml.rels")
+	if strings.Count(part, `r:embed="rIdfilled1"`) != 2 || strings.Count(part, `r:embed="rIdfilled2"`) != 1 || !strings.Contains(part, `<wp:extent cx="1440000"`) {
+		t.Errorf("document: %s", part)
+	}
+	for _, id := range []string{"rIdfilled1", "rIdfilled2"} {
+		if strings.Count(rels, `Id="`+id+`"`) != 1 {
+			t.Errorf("relations: %s", rels)
+		}
+	}
+	if got := readBack(t, document.DOCX, made.Content); strings.Count(got, "![") != 3 || !strings.Contains(got, "Ann") {
+		t.Errorf("read back: %q", got)
+	}
+	if partOf(t, made.Content, "word/media/filled2.png") != string(pngOf(t)) {
+		t.Error("the picture is another one")
+	}
 }
 
 func TestTemplatesThatAreRefused(t *testing.T) {

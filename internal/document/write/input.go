@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func (in *input) foreign() (kinds []string) {
 	return kinds
 }
 
-// repack returns the document with some parts replaced. All others stay as they are, byte for byte.
+// repack returns the document with some parts replaced or added. All others stay as they are, byte for byte.
 func (in *input) repack(replaced map[string]string) ([]byte, error) {
 	z, err := zip.NewReader(bytes.NewReader(in.content), int64(len(in.content)))
 	if err != nil {
@@ -118,6 +119,13 @@ func (in *input) repack(replaced map[string]string) ([]byte, error) {
 		}
 		if _, err := io.WriteString(part, text); err != nil {
 			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(replaced)) {
+		if !slices.Contains(in.names, name) {
+			if err := p.add(name, replaced[name]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p.bytes()

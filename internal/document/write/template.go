@@ -26,6 +26,12 @@ type template struct {
 	used   map[string]bool
 	empty  map[string]bool // placeholders without a value
 	size   int             // bytes that were written
+
+	in       *input
+	pictures map[string][]byte // by their names in values
+	media    map[string]string // the parts that have them
+	drawn    []drawn           // in the order of their marks
+	shown    map[string]bool   // parts of pictures in the part that is being filled in
 }
 
 // placeholder finds a placeholder in the text of a paragraph.
@@ -44,7 +50,11 @@ func fill(ctx context.Context, s Source, kind string) (*document.Written, error)
 		return nil, broken("the template has links to other files or programs (%s), which would be followed by the program that opens "+
 			"the document; remove them, and save it again", strings.Join(kinds, ", "))
 	}
-	t := &template{ctx: ctx, values: map[string]any{}, used: map[string]bool{}, empty: map[string]bool{}}
+	if kind != "docx" && len(s.Pictures) > 0 {
+		return nil, broken("pictures are filled in Word templates only; put the picture into the presentation template")
+	}
+	t := &template{ctx: ctx, values: map[string]any{}, used: map[string]bool{}, empty: map[string]bool{},
+		in: in, pictures: s.Pictures, media: map[string]string{}, shown: map[string]bool{}}
 	if len(s.Values) > 0 {
 		d := json.NewDecoder(bytes.NewReader(s.Values))
 		d.UseNumber()
@@ -72,6 +82,9 @@ func fill(ctx context.Context, s Source, kind string) (*document.Written, error)
 		}
 		if len(t.used) > before || made != string(source) {
 			replaced[name] = made
+			if err := t.relate(name, replaced); err != nil {
+				return nil, err
+			}
 		}
 	}
 	empty := slices.Sorted(maps.Keys(t.empty))
@@ -299,6 +312,8 @@ func (t *template) value(path string, values map[string]any) (string, bool) {
 		return readable(v), true
 	case bool, json.Number:
 		return fmt.Sprint(v), true
+	case map[string]any:
+		return t.picture(v)
 	}
 	return "", false
 }
@@ -347,14 +362,14 @@ func (t *template) replace(p *span, values map[string]any) map[*span]string {
 		}
 		if touched {
 			b.WriteString(joined.String()[done:to])
-			changed[one] = one.with(b.String())
+			changed[one] = one.with(b.String(), t.draw)
 		}
 	}
 	return changed
 }
 
 // with returns the source of a text element with another text. Lines are broken as the format does.
-func (s *span) with(text string) string {
+func (s *span) with(text string, draw func(mark, begin string) string) string {
 	begin, line := s.source[s.start:s.inside], ""
 	if s.word {
 		begin = `<w:t xml:space="preserve">`
@@ -364,7 +379,15 @@ func (s *span) with(text string) string {
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, l := range lines {
-		lines[i] = escape(l)
+		var b strings.Builder
+		for j, piece := range strings.Split(l, "\x00") {
+			if j%2 == 0 {
+				b.WriteString(escape(piece))
+			} else {
+				b.WriteString(draw(piece, begin))
+			}
+		}
+		lines[i] = b.String()
 	}
 	if line == "" {
 		line = " "
