@@ -420,6 +420,45 @@ func TestJobAdrift(t *testing.T) {
 	})
 }
 
+// TestLeaseEndsDuringExpiry has a job whose lease ends while another one, whose lease has ended, is failed. It must not
+// be done again, because it has one attempt.
+func TestLeaseEndsDuringExpiry(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ids := map[string]string{}
+		q := &jobs.Queue{Store: s, Kind: "k", Do: func(context.Context, *jobs.Held) (string, error) { return "again", nil },
+			Ended: func(tx *store.Tx, j jobs.Job) error {
+				if j.Payload == "first" {
+					if _, err := tx.Exec("UPDATE job SET run_at = 1 WHERE id = $1", ids["second"]); err != nil {
+						return err
+					}
+				}
+				return report(tx, j)
+			}}
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			for name, left := range map[string]int{"first": -1, "second": 15000} {
+				id, _, err := q.Enqueue(tx, jobs.New{Payload: name})
+				if err != nil {
+					return err
+				}
+				ids[name] = id
+				if _, err := tx.Exec(`UPDATE job SET state = 'running', attempt = 1, holder = 'dead', run_at = {{now}} + $2
+					WHERE id = $1`, id, left); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, q)
+		for name, id := range ids {
+			if j := await(t, q, id); j.State != jobs.Failed || j.Attempt != 1 {
+				t.Errorf("%s: %+v", name, j)
+			}
+		}
+	})
+}
+
 // TestAble has a process that cannot do jobs for a while.
 func TestAble(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

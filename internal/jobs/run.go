@@ -561,8 +561,9 @@ func (a *active) expire(t *store.Tx, adrift []Job) error {
 	if err != nil {
 		return err
 	}
-	ids, err := store.List(t, "UPDATE job SET state = 'queued', run_at = created WHERE "+expired+" RETURNING id",
-		[]any{a.Kind}, store.One[string])
+	// The clock goes on between the statements: a lease that has ended since is handled in the next look.
+	ids, err := store.List(t, "UPDATE job SET state = 'queued', run_at = created WHERE "+expired+
+		" AND stop = '' AND attempt < attempts RETURNING id", []any{a.Kind}, store.One[string])
 	for _, id := range ids {
 		err = errors.Join(err, t.Changed(Topic, id))
 	}
