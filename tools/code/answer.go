@@ -449,7 +449,7 @@ func (q *question) problems(s *server, f *openFile) ([]lsp.Diagnostic, error) {
 	defer cancel()
 	if !s.conn.Await(waiting, func(reports map[string]lsp.Report, _ bool) bool { return isAbout(reports[f.uri], f) }) {
 		if s.conn.Err() != nil {
-			return nil, tool.Errorf(tool.Unavailable, "%s", s.failed(nil).Error()).Try("call again, which starts it again").Because(errLost)
+			return nil, s.ended(s.conn.Err())
 		}
 		q.note("the server has reported nothing about this text yet")
 	}

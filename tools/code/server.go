@@ -214,9 +214,17 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case s.conn.Err() != nil:
-		return tool.Errorf(tool.Unavailable, "%s", s.failed(err).Error()).Try("call again, which starts it again, or use search").Because(errLost)
+		return s.ended(err)
 	}
 	return tool.Errorf(tool.Unavailable, "%s answers what cannot be read", s.program).Try("use search").Because(err)
+}
+
+// ended returns err, or errLost with its reason if the server has ended.
+func (s *server) ended(err error) error {
+	if err == nil || s.conn.Err() == nil {
+		return err
+	}
+	return tool.Errorf(tool.Unavailable, "%s", s.failed(err).Error()).Try("call again, which starts it again, or use search").Because(errLost)
 }
 
 var (
@@ -315,10 +323,10 @@ func (s *server) fileLocked(ctx context.Context, name string) (*openFile, error)
 		}})
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.ended(err)
 	}
 	s.files[f.Name] = now
-	return now, s.closeOldest(ctx)
+	return now, s.ended(s.closeOldest(ctx))
 }
 
 // closeOldest closes files if too many are open. s.mu is held.
@@ -379,14 +387,14 @@ func (s *server) refresh(ctx context.Context) error {
 	for _, f := range s.openNames() {
 		if _, err := s.fileLocked(ctx, f.name); err != nil {
 			if err := s.closeFile(ctx, f); err != nil {
-				return s.failed(err)
+				return s.ended(err)
 			}
 		}
 	}
 	if first || len(events) == 0 {
 		return nil
 	}
-	return s.conn.Notify(ctx, "workspace/didChangeWatchedFiles", map[string]any{"changes": events})
+	return s.ended(s.conn.Notify(ctx, "workspace/didChangeWatchedFiles", map[string]any{"changes": events}))
 }
 
 func (s *server) openNames() (all []*openFile) {
