@@ -52,9 +52,6 @@ func (q *question) rename(sp spot) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := sp.server.refresh(q.ctx); err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	places := 0
 	for _, name := range names {
