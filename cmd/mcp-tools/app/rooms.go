@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +91,7 @@ func (e *Env) Rooms() []*room.Room {
 		fleet.Room(e.launchers),
 		managed.Room(),
 		verdict.Room(e.policyView),
-		vault.Room(e.hostVault, blob.Sealed(), users.Sealed(), audit.SealedKeys()),
+		vault.Room(e.hostVault, blob.Sealed(), users.Sealed(), audit.SealedKeys(), e.sealedProfiles()),
 		profiles.Room(desk.Verbs(e.DataDir)...),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
 		llm.Room(
@@ -278,6 +279,22 @@ func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Sha
 }
 
 // auditVault returns the vault that opens the keys of the audit log in the store.
+// sealedProfiles returns the profiles of browsers that a reset of the vault loses. Their files stay, so that no name is
+// taken for an empty profile; a browser that opens one says that it cannot be decrypted.
+func (e *Env) sealedProfiles() vault.Dependents {
+	return vault.Dependents{Lost: func(context.Context, *store.Store) (string, error) {
+		all, err := (&profiles.Profiles{Dir: func() (string, error) {
+			data, err := e.DataDir()
+			return filepath.Join(data, profiles.Dir), err
+		}}).List()
+		if err != nil || len(all) == 0 {
+			return "", err
+		}
+		return text.Plural(len(all), "profile of a browser", "profiles of browsers") +
+			" with logins (mcp-tools browser remove removes each, after which the name can be used again)", nil
+	}}
+}
+
 func (e *Env) auditVault(h *room.Host) (audit.Vault, error) { return e.hostVault(h) }
 
 // sharedHistory returns the history of files of all servers on a store, nil if the data directory has all of it.

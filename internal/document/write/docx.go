@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	table "github.com/yuin/goldmark/extension/ast"
@@ -171,11 +172,33 @@ func (at place) under() string {
 	return ""
 }
 
+// widths returns the widths of the columns of a table: half of the page in equal parts, and half by the longest cells.
+func (d *docx) widths(t *table.Table, columns int) []int {
+	const longest = 60 // characters; longer cells are wrapped
+	all, sum := make([]int, columns), 0
+	for row := t.FirstChild(); row != nil; row = row.NextSibling() {
+		n := 0
+		for cell := row.FirstChild(); cell != nil && n < columns; cell = cell.NextSibling() {
+			all[n] = max(all[n], min(longest, utf8.RuneCountInString(d.plain(cell))))
+			n++
+		}
+	}
+	for _, w := range all {
+		sum += w
+	}
+	half := (d.page.w - 2*margin) / 2
+	for i, w := range all {
+		all[i] = half/columns + half*w/max(1, sum)
+	}
+	return all
+}
+
 func (d *docx) table(t *table.Table) {
 	columns := max(1, len(t.Alignments))
 	d.body.WriteString(`<w:tbl><w:tblPr><w:tblStyle w:val="Grid"/><w:tblW w:w="5000" w:type="pct"/><w:tblLook w:firstRow="1"/></w:tblPr><w:tblGrid>`)
-	for range columns {
-		fmt.Fprintf(&d.body, `<w:gridCol w:w="%d"/>`, (d.page.w-2*margin)/columns)
+	widths := d.widths(t, columns)
+	for _, w := range widths {
+		fmt.Fprintf(&d.body, `<w:gridCol w:w="%d"/>`, w)
 	}
 	d.body.WriteString(`</w:tblGrid>`)
 	for row := t.FirstChild(); row != nil && d.ctx.Err() == nil; row = row.NextSibling() {
@@ -187,7 +210,7 @@ func (d *docx) table(t *table.Table) {
 		d.body.WriteString(`<w:tr>` + properties)
 		n := 0
 		for cell := row.FirstChild(); cell != nil && n < columns; cell = cell.NextSibling() {
-			fmt.Fprintf(&d.body, `<w:tc><w:tcPr><w:tcW w:w="%d" w:type="dxa"/></w:tcPr>`, (d.page.w-2*margin)/columns)
+			fmt.Fprintf(&d.body, `<w:tc><w:tcPr><w:tcW w:w="%d" w:type="dxa"/></w:tcPr>`, widths[n])
 			at := place{align: t.Alignments[n]}
 			d.paragraph(`<w:pStyle w:val="Cell"/>`+at.under(), func() { d.inlines(cell, runStyle{}) })
 			d.body.WriteString(`</w:tc>`)
