@@ -11,9 +11,11 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +69,8 @@ func (t *Trees) Path(tree Tree) string { return filepath.Join(t.Dir, tree.Name, 
 // base returns the file with the commit that a tree began with. Commands in the tree do not reach it.
 func (t *Trees) base(tree Tree) string { return filepath.Join(t.Dir, tree.Name, "base") }
 
-// Open makes a tree, unless it is there. agent is the author of its commits.
+// Open makes a tree, unless it is there. agent is the author of its commits. If the work is a branch already, because a process died
+// between [Trees.Collect] and the end of the subagent, the tree begins with that branch.
 func (t *Trees) Open(ctx context.Context, tree Tree, agent string) error {
 	if _, err := os.Stat(t.base(tree)); err == nil {
 		return nil // of an attempt whose process has died
@@ -80,23 +83,43 @@ func (t *Trees) Open(ctx context.Context, tree Tree, agent string) error {
 		_, err := t.git(ctx, path, []string{tree.Repo}, []string{path}, args...)
 		return err
 	}
-	if err := both("clone", "--quiet", "--depth=1", "--no-tags", "file://"+tree.Repo, "."); err != nil {
+	head, err := t.git(ctx, tree.Repo, []string{tree.Repo}, nil, "for-each-ref", "--format=%(objectname)", "refs/heads/"+tree.Branch())
+	if err != nil {
+		return fmt.Errorf("looking for the branch: %w", err)
+	}
+	clone := []string{"clone", "--quiet", "--depth=1", "--no-tags"}
+	if head != "" {
+		clone = append(clone, "--branch", tree.Branch())
+	}
+	if err := both(append(clone, "file://"+tree.Repo, ".")...); err != nil {
 		return fmt.Errorf("cloning the last commit: %w", err)
 	}
 	for _, args := range [][]string{
-		{"remote", "remove", "origin"}, {"switch", "--quiet", "--create", tree.Branch()},
-		{"config", "user.name", agent}, {"config", "user.email", "agent@localhost"},
+		{"remote", "remove", "origin"}, {"switch", "--quiet", "--force-create", tree.Branch()},
+		{"config", "user.name", author(agent)}, {"config", "user.email", "agent@localhost"},
 	} {
 		if err := both(args...); err != nil {
 			return err
 		}
 	}
-	head, err := t.git(ctx, path, nil, []string{path}, "rev-parse", "HEAD")
+	var base string
+	if head == "" {
+		base, err = t.git(ctx, path, nil, []string{path}, "rev-parse", "HEAD")
+	} else {
+		base, err = t.git(ctx, tree.Repo, []string{tree.Repo}, nil, "merge-base", "HEAD", strings.TrimSpace(head))
+	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(t.base(tree), []byte(strings.TrimSpace(head)), 0o600)
+	whole := t.base(tree) + ".new"
+	if err := os.WriteFile(whole, []byte(strings.TrimSpace(base)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(whole, t.base(tree))
 }
+
+// author returns the name of an agent as git takes it: not empty, also for the caller of a server without agents.
+func author(agent string) string { return cmp.Or(strings.Trim(agent, " .,:;<>\"\\'"), "agent") }
 
 const (
 	// maxDiff is how much of a difference a result has, in bytes.
@@ -117,6 +140,9 @@ func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes s
 	}
 	if err != nil {
 		return "", err
+	}
+	if err := unlock(tree, path); err != nil {
+		return "", fmt.Errorf("removing locks of git: %w", err)
 	}
 	own := func(args ...string) (string, error) { return t.git(ctx, path, nil, []string{path}, args...) }
 	if _, err := own("add", "--all"); err != nil {
@@ -140,6 +166,40 @@ func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes s
 	}
 	// The base goes first: without it the tree has been collected.
 	return changes, errors.Join(os.Remove(t.base(tree)), os.RemoveAll(filepath.Dir(path)))
+}
+
+// unlock removes the locks that git has left in a tree, and at its branch, when it was killed. Nothing else works there any more.
+func unlock(tree Tree, path string) error {
+	work, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	defer work.Close()
+	locks := []string{".git/index.lock", ".git/HEAD.lock", ".git/packed-refs.lock"}
+	err = fs.WalkDir(work.FS(), ".git/refs", func(name string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(name, ".lock") {
+			locks = append(locks, name)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	repo, err := os.OpenRoot(tree.Repo)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	errs := []error{repo.Remove(".git/refs/heads/" + tree.Branch() + ".lock")}
+	for _, name := range locks {
+		errs = append(errs, work.Remove(name))
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // branch fetches a commit of a tree as its branch, and describes it.
@@ -170,7 +230,7 @@ func (t *Trees) branch(ctx context.Context, tree Tree, base, head string) (strin
 func (t *Trees) Merge(ctx context.Context, tree Tree, agent string) (string, error) {
 	defer t.Checkpoint(ctx, "git merge "+tree.Branch())()
 	repo := func(args ...string) (string, error) {
-		return t.git(ctx, tree.Repo, nil, []string{tree.Repo}, append([]string{"-c", "user.name=" + agent, "-c", "user.email=agent@localhost"}, args...)...)
+		return t.git(ctx, tree.Repo, nil, []string{tree.Repo}, append([]string{"-c", "user.name=" + author(agent), "-c", "user.email=agent@localhost"}, args...)...)
 	}
 	if _, err := repo("rev-parse", "--verify", "--quiet", "refs/heads/"+tree.Branch()); err != nil {
 		return "", tool.Errorf(tool.NotFound, "there is no branch %s", tree.Branch()).Try("it was dropped, or the subagent has changed nothing")

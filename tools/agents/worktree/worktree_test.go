@@ -218,6 +218,72 @@ func TestTrees(t *testing.T) {
 	}
 }
 
+// TestAKilledProcess checks what a process leaves that is killed while it collects a tree, or before the subagent is marked as ended.
+func TestAKilledProcess(t *testing.T) {
+	t.Parallel()
+	trees, repo := newTrees(t)
+	tree := open(t, trees, "x")
+	write(t, trees.Path(tree), "b", "b\n")
+	locks := filepath.Join(repo, ".git/refs/heads/subagent")
+	if err := os.MkdirAll(locks, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, locks, "x.lock", "")
+	for _, name := range []string{"index.lock", "HEAD.lock", "refs/heads/subagent/x.lock"} {
+		write(t, filepath.Join(trees.Path(tree), ".git"), name, "")
+	}
+	first, err := trees.Collect(t.Context(), tree, "label")
+	if err != nil || !strings.Contains(first, "+b") {
+		t.Fatalf("with locks: %v\n%s", err, first)
+	}
+	git(t, repo, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "meanwhile")
+	for _, more := range []string{"", "c"} { // the next attempts
+		if err := trees.Open(t.Context(), tree, "coder"); err != nil {
+			t.Fatal(err)
+		}
+		want := first
+		if more != "" {
+			write(t, trees.Path(tree), more, "c\n")
+			want = "2 files changed"
+		}
+		if said, err := trees.Collect(t.Context(), tree, "label"); err != nil || !strings.Contains(said, want) {
+			t.Errorf("attempt %q: %v\n%s", more, err, said)
+		}
+	}
+	if got := git(t, repo, "ls-tree", "--name-only", tree.Branch()); got != "a.txt\nb\nc" {
+		t.Errorf("the branch has %q", got)
+	}
+	git(t, repo, "fsck", "--strict")
+}
+
+// TestAuthor checks that agents without a name that git takes have commits and merges.
+func TestAuthor(t *testing.T) {
+	t.Parallel()
+	for _, agent := range []string{"", "..."} {
+		trees, repo := newTrees(t)
+		tree, err := trees.Plan(t.Context(), "x")
+		if err == nil {
+			err = trees.Open(t.Context(), tree, agent)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, trees.Path(tree), "b", "b\n")
+		if said, err := trees.Collect(t.Context(), tree, "label"); err != nil {
+			t.Fatalf("%q: %v %s", agent, err, said)
+		}
+		git(t, repo, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "meanwhile")
+		if said, err := trees.Merge(t.Context(), tree, agent); err != nil {
+			t.Errorf("%q: %v %s", agent, err, said)
+		}
+		for _, commit := range []string{tree.Branch(), "HEAD"} {
+			if got := git(t, repo, "log", "-1", "--format=%an", commit); got != "agent" {
+				t.Errorf("%q: the author of %s is %q", agent, commit, got)
+			}
+		}
+	}
+}
+
 // TestNoTree checks the reasons why there is no tree.
 func TestNoTree(t *testing.T) {
 	t.Parallel()
