@@ -78,9 +78,9 @@ func waitFor(t *testing.T, c <-chan struct{}) {
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !f(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); !f(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not true within a minute: %s", what)
+			t.Fatalf("not true within %s: %s", hang, what)
 		}
 	}
 }
