@@ -92,9 +92,13 @@ func (e *Engine) decide(ctx context.Context, c tool.Caller, action, name string)
 		words, err := e.Trees.Merge(ctx, tree, c.Agent)
 		return tool.Text(words), err
 	}
-	if err := e.Trees.Drop(ctx, tree); err != nil {
-		return tool.Result{}, tool.Errorf(tool.NotFound, "there is no branch %s to drop", tree.Branch()).Because(err).
-			Try("it was dropped before, or it is the branch that you are on")
+	return tool.Textf("Dropped the branch %s.", tree.Branch()), dropBranch(ctx, e.Trees, tree)
+}
+
+func dropBranch(ctx context.Context, trees *worktree.Trees, tree worktree.Tree) error {
+	if err := trees.Drop(ctx, tree); err != nil {
+		return tool.Errorf(tool.NotFound, "there is no branch %s to drop", tree.Branch()).Because(err).
+			Try("it was dropped before, or it is the current branch of the repository")
 	}
-	return tool.Textf("Dropped the branch %s.", tree.Branch()), nil
+	return nil
 }

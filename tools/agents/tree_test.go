@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
@@ -122,5 +123,45 @@ func TestWorkingTrees(t *testing.T) {
 		if branches := git("branch", "--list", "subagent/*"); strings.Count(branches, "subagent/long-") != 1 || strings.Contains(branches, "short") {
 			t.Errorf("the branches are %s", branches)
 		}
+
+		verb := verbsOf(t, s, trees)
+		want(t, "the list", verb("list", `{}`), moved+" lead ada", " done longer subagent/longer-", " cancelled long subagent/long-")
+		want(t, "a subagent", verb("show", `{"id":"`+moved+`"}`), "Task: longer\n", "Result:\ndone\n", " longer2 ")
+		want(t, "a merge", verb("merge", `{"id":"`+moved+`"}`), "Merged subagent/longer-")
+		if _, err := os.Stat(filepath.Join(repo, "longer2")); err != nil {
+			t.Error(err)
+		}
+		want(t, "a drop", verb("drop", `{"id":"`+cancelled+`"}`), "deletes the branch subagent/long-", "Dropped the branch subagent/long-")
+		want(t, "a second drop", verb("drop", `{"id":"`+cancelled+`"}`), "there is no branch subagent/long-")
+		want(t, "an unknown one", verb("merge", `{"id":"x"}`), `there is no subagent "x"`)
+		waits := start("longest")
+		<-works
+		want(t, "a running one", verb("merge", `{"id":"`+waits+`"}`), "this subagent has not ended")
+		w.spawn(lead, `{"action":"cancel","id":"`+waits+`"}`)
+		w.end(lead, waits)
 	})
+}
+
+// verbsOf returns a function that calls a verb of the room, and returns its question, its text and its error.
+func verbsOf(t *testing.T, s *store.Store, trees *worktree.Trees) func(name, args string) string {
+	of := Room(func() (*worktree.Trees, error) { return trees, nil })
+	return func(name, args string) string {
+		t.Helper()
+		v, _ := of.Verb(name)
+		plan, err := of.Prepare(t.Context(), v, &room.Host{Store: s}, []byte(args))
+		if err != nil {
+			return err.Error()
+		}
+		res, err := plan.Run(t.Context())
+		if err != nil {
+			return err.Error()
+		}
+		said := plan.Ask + "\n" + res.Text()
+		if table, ok := res.Data.(room.Table); ok {
+			for _, row := range table.Rows {
+				said += "\n" + strings.Join(row, " ")
+			}
+		}
+		return said
+	}
 }

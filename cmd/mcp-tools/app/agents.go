@@ -19,6 +19,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
 
+// worktreesDir is the directory in the data directory for working trees of subagents.
+const worktreesDir = "worktrees"
+
 // openAgents opens the engine of subagents. It works when the server does.
 func (a *App) openAgents(context.Context) error {
 	c := a.loaded.Config
@@ -46,7 +49,7 @@ func (a *App) openAgents(context.Context) error {
 	}
 	hooks := a.hookOptions()
 	o.Trees = &worktree.Trees{
-		Dir: filepath.Join(a.data, "worktrees"), Programs: &program.Runner{Tiers: a.tiers}, Workspace: hooks.Dir, Checkpoint: hooks.Checkpoint,
+		Dir: filepath.Join(a.data, worktreesDir), Programs: &program.Runner{Tiers: a.tiers}, Workspace: hooks.Dir, Checkpoint: hooks.Checkpoint,
 	}
 	o.Executors = map[string]agents.Executor{agents.ProgramKind: a.programs()}
 	a.agents = agents.New(o)

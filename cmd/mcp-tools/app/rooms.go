@@ -30,6 +30,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/fleet"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/local"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/today"
@@ -43,6 +44,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/managed"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/custom"
@@ -74,6 +77,7 @@ func (e *Env) Rooms() []*room.Room {
 		skills.Room(e.skillsOf),
 		contextfiles.Room(e.contextFilesOf),
 		automation.Room(),
+		agents.Room(e.trees),
 		sessions.Room(e.sessionsOf),
 		questions.Room(),
 		teams.Room(),
@@ -137,6 +141,18 @@ func (e *Env) grants() tokens.Grants {
 func (e *Env) fetchable(s config.Secret) error {
 	_, err := s.Fetch(e.Sources(e.settings()))
 	return err
+}
+
+// trees opens the working trees of subagents.
+func (e *Env) trees() (*worktree.Trees, error) {
+	data, err := e.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	launchers, err := e.launchers()
+	return &worktree.Trees{
+		Dir: filepath.Join(data, worktreesDir), Programs: &program.Runner{Tiers: sandbox.NewTiers(launchers...)},
+	}, err
 }
 
 // launchers returns the sandboxes of the settings.

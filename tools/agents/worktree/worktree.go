@@ -33,7 +33,7 @@ type Trees struct {
 	Programs *program.Runner
 	// Workspace returns the real directory of the caller's workspace.
 	Workspace func(ctx context.Context) (string, error)
-	// Checkpoint keeps the files of the caller for undo while git changes them.
+	// Checkpoint keeps the files of the caller for undo while git changes them. It may be nil.
 	Checkpoint func(ctx context.Context, command string) (ended func())
 }
 
@@ -228,7 +228,9 @@ func (t *Trees) branch(ctx context.Context, tree Tree, base, head string) (strin
 
 // Merge merges the branch of a tree into the branch that the repository is on. Conflicts change nothing.
 func (t *Trees) Merge(ctx context.Context, tree Tree, agent string) (string, error) {
-	defer t.Checkpoint(ctx, "git merge "+tree.Branch())()
+	if t.Checkpoint != nil {
+		defer t.Checkpoint(ctx, "git merge "+tree.Branch())()
+	}
 	repo := func(args ...string) (string, error) {
 		return t.git(ctx, tree.Repo, nil, []string{tree.Repo}, append([]string{"-c", "user.name=" + author(agent), "-c", "user.email=agent@localhost"}, args...)...)
 	}
