@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -445,5 +446,13 @@ func TestEndedIsCalledAtTheEndOfASession(t *testing.T) {
 	case session := <-s.over:
 		t.Errorf("%q has ended too", session)
 	default:
+	}
+}
+
+// TestLengthOfResponses: a response is whole for the client before the server notes that it was written.
+func TestLengthOfResponses(t *testing.T) {
+	a := openSite(t).visitor("alice").hello(t, "2025-11-25").post(`{"jsonrpc":"2.0","id":5,"method":"tools/list"}`)
+	if got := a.header.Get("Content-Length"); a.status != 200 || len(a.body) < 3000 || got != strconv.Itoa(len(a.body)) {
+		t.Errorf("status %d, %d bytes, Content-Length %q", a.status, len(a.body), got)
 	}
 }

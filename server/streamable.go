@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -492,6 +493,7 @@ func (s *stream) finish(reply []byte, modern bool) {
 		setWriteDeadline(s.w)
 	default:
 		s.w.Header().Set("Content-Type", "application/json")
+		s.w.Header().Set("Content-Length", strconv.Itoa(len(reply))) // so that it is whole when it is flushed
 		if modern {
 			s.w.WriteHeader(statusOf(errorCode(reply)))
 		}

@@ -81,8 +81,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestClockSetBack expects that a database whose clock was ahead for a while locks no
-// caller out for as long.
+// TestClockSetBack expects that a database whose clock was ahead for a while refuses no call because of that.
 func TestClockSetBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := store.Rate{Times: 60, Period: time.Minute, Burst: 5}
@@ -93,16 +92,8 @@ func TestClockSetBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for attempt := range 3 {
-			wait, err := s.Take(t.Context(), "k", r)
-			if err != nil || wait > time.Second {
-				t.Fatalf("attempt %d: wait %s, %v", attempt, wait, err)
-			}
-			if wait == 0 {
-				return
-			}
-			time.Sleep(wait)
+		if wait, err := s.Take(t.Context(), "k", r); err != nil || wait > 0 {
+			t.Errorf("wait %s, %v", wait, err)
 		}
-		t.Error("the caller is locked out")
 	})
 }

@@ -157,6 +157,22 @@ func TestCommandsThatFail(t *testing.T) {
 	})
 }
 
+// TestDelayEndsDuringTheCall adds a job whose time has come before it is stored, as with a slow database.
+func TestDelayEndsDuringTheCall(t *testing.T) {
+	at := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	r, clock := clocked(t, at)
+	r.Start()
+	running := tool.RunningFrom(r.ctx)
+	usable := running.Usable
+	running.Usable = func() []tool.Tool {
+		clock.Set(t, at.Add(time.Minute))
+		return usable()
+	}
+	r.cron(tool.With(r.ctx, &running), t, `{"action":"add","id":"soon","at":"1s","message":"rest"}`)
+	clock.Set(t, at.Add(2*time.Minute), jobs.Topic)
+	r.history(t, "soon", 1)
+}
+
 // TestHistoryOfEndedJobs: a job that has ended is off the list, its history stays, and its name is free.
 func TestHistoryOfEndedJobs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -209,11 +209,8 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 			return tool.Errorf(tool.Conflict, "you have a job with the name %q", j.Name).
 				Try("update it, or use another name as id")
 		}
-		now, err := t.Now()
-		if err != nil {
-			return err
-		}
-		if err := x.s.plan(t, &j, store.FromMillis(now)); err != nil {
+		// A time that has come meanwhile, because the store or its clock has moved on, is not missed.
+		if err := x.s.plan(t, &j, store.FromMillis(ms)); err != nil {
 			return err
 		}
 		return j.write(t)
