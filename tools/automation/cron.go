@@ -177,19 +177,22 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 	if running.Caller.Channel == channel { // by another tool, such as a script
 		return tool.Result{}, errMakesJobs()
 	}
-	var ms int64 // of the clock that decides when a job is due
-	if err := x.s.Store.Row(ctx, "SELECT {{now}}", nil, &ms); err != nil {
-		return tool.Result{}, err
-	}
-	j := savedJob{ID: store.NewID(), Owner: owner, Enabled: true}
-	if err := a.apply(&j, running.Usable(), store.FromMillis(ms)); err != nil {
-		return tool.Result{}, err
-	}
-	j.Name = nameOf(cmp.Or(a.ID, j.Work.String()))
-	child := running.Caller
-	child.Channel, child.Session, child.Parent = channel, j.ID, running.Caller.Key()
-	j.Grant, j.Asker, j.Call = running.Grant().For(child, policy.Narrow{}), running.Caller, running.Call
+	var j savedJob
 	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
+		// The clock of the store decides when a job is due. It is read once: a delay that has passed before the job is
+		// stored, because the store is slow or its clock moves on, is not missed.
+		now, err := t.Now()
+		if err != nil {
+			return err
+		}
+		j = savedJob{ID: store.NewID(), Owner: owner, Enabled: true}
+		if err := a.apply(&j, running.Usable(), store.FromMillis(now)); err != nil {
+			return err
+		}
+		j.Name = nameOf(cmp.Or(a.ID, j.Work.String()))
+		child := running.Caller
+		child.Channel, child.Session, child.Parent = channel, j.ID, running.Caller.Key()
+		j.Grant, j.Asker, j.Call = running.Grant().For(child, policy.Narrow{}), running.Caller, running.Call
 		if ended, err := find(t, owner, j.Name); err == nil && !ended.Ended.IsZero() {
 			if err := x.s.delete(t, ended); err != nil { // the name is free
 				return err
@@ -209,8 +212,7 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 			return tool.Errorf(tool.Conflict, "you have a job with the name %q", j.Name).
 				Try("update it, or use another name as id")
 		}
-		// A time that has come meanwhile, because the store or its clock has moved on, is not missed.
-		if err := x.s.plan(t, &j, store.FromMillis(ms)); err != nil {
+		if err := x.s.plan(t, &j, store.FromMillis(now)); err != nil {
 			return err
 		}
 		return j.write(t)
