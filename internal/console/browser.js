@@ -21,18 +21,22 @@
     source.close();
     if (!document.hidden) listen();
   });
-  document.addEventListener("submit", async (event) => {
-    const form = event.target;
-    if (!form.hasAttribute("data-quiet")) return;
-    event.preventDefault();
-    const data = new URLSearchParams(new FormData(form, event.submitter));
-    const text = form.querySelector("[name='arg.text']");
-    if (text) text.value = "";
+  const send = async (action, body) => {
     try {
-      const answer = await fetch(form.action, { method: "POST", body: data, redirect: "manual" });
+      const answer = await fetch(action, { method: "POST", body, redirect: "manual" });
       say(answer.type === "opaqueredirect" ? "" : "That was not done: you do not have the browser, or it does not answer.");
     } catch {
       say("The console does not answer.");
     }
+  };
+  let sent = Promise.resolve(); // one after the other: a click is there before the text that is typed after it
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.hasAttribute("data-quiet")) return;
+    event.preventDefault();
+    const body = new URLSearchParams(new FormData(form, event.submitter));
+    const text = form.querySelector("[name='arg.text']");
+    if (text) text.value = "";
+    sent = sent.then(() => send(form.action, body));
   });
 })();
