@@ -34,12 +34,18 @@ func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait t
 	cost, room := r.cost(times), r.cost(r.Burst)
 	err = s.Update(ctx, func(t *Tx) error {
 		wait = 0
-		// A time that is more than a burst ahead was stored before the clock was set back. It does not count.
+		// A time that is more than two bursts ahead was stored before the clock was set back. It does not count. One
+		// burst is the most that a time of this rate is ahead, and a rate whose period differs a little may have more.
 		n, err := t.Exec(`INSERT INTO rate (key, tat) VALUES ($1, {{now}} + $2)
 			ON CONFLICT (key) DO UPDATE SET tat =
-				CASE WHEN rate.tat > {{now}} + $3 THEN {{now}} ELSE {{max}}(rate.tat, {{now}}) END + $2
-			WHERE rate.tat > {{now}} + $3 OR {{max}}(rate.tat, {{now}}) + $2 <= {{now}} + $3`, key, cost, room)
+				CASE WHEN rate.tat > {{now}} + $3 + $3 THEN {{now}} ELSE {{max}}(rate.tat, {{now}}) END + $2
+			WHERE rate.tat > {{now}} + $3 + $3 OR {{max}}(rate.tat, {{now}}) + $2 <= {{now}} + $3`, key, cost, room)
 		if err != nil || n > 0 {
+			return err
+		}
+		// A time ahead never counts for more than a burst.
+		if _, err := t.Exec("UPDATE rate SET tat = {{now}} + $2 WHERE key = $1 AND tat > {{now}} + $2", key,
+			room); err != nil {
 			return err
 		}
 		var ms int64
