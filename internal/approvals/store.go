@@ -14,6 +14,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,7 @@ type Store struct {
 
 // New returns a Store. It does not use the database yet.
 func New(o Options) *Store {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Store{Options: o, desk: ask.NewDesk(o.DB, o.Log), checks: map[string]Check{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
