@@ -226,6 +226,7 @@ func newLedger(t *testing.T) *ledger {
 	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	text := generous + "store: {dsn: '" + l.dsn + "'}\nvault: {key_file: " + kek + "}\n" +
 		"policy: {autonomy: full, profiles: {careful: {extends: full, autonomy: supervised}}}\n" +
+		"approvals: {wait: never}\n" + // a replica does not live as long as a call would wait for a person
 		fmt.Sprintf("sandbox: {mode: docker, docker: {image: '%s', hosts: ['%s', '%s'], certs: %s}}\n",
 			image, l.engines[0].address, l.engines[1].address, l.certs)
 	l.settings = filepath.Join(t.TempDir(), "config.yaml")
