@@ -25,8 +25,8 @@ func Client(web outbound.Client) *http.Client {
 	}
 }
 
-// origins sends each request to its origin as a service of its own. So the credential of a client reaches the
-// endpoint for which it was added, wherever the metadata say that is.
+// origins sends each request to its origin as a service of its own. So the credential of a client
+// reaches the endpoint for which it was added, on whatever host the metadata place it.
 type origins struct{ web outbound.Client }
 
 func (o origins) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -103,7 +103,7 @@ func (o *operator) add(ctx context.Context, a addArgs) (tool.Result, error) {
 type setArgs struct {
 	Name      string   `json:"name" jsonschema:"name of the user"`
 	Profile   []string `json:"profile,omitempty" jsonschema:"profile that her clients may use, in place of those she has; can be repeated, * for all"`
-	Workspace string   `json:"workspace,omitempty" jsonschema:"working directory; - for that of the server"`
+	Workspace string   `json:"workspace,omitempty" jsonschema:"working directory; - for the directory of the server"`
 	Agent     string   `json:"agent,omitempty" jsonschema:"agent that makes the calls; - for none"`
 }
 

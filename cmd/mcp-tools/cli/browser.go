@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A personsBrowser is a browser of this machine, to which a person copies an address from the terminal. It comes back
-// to a port that is open only meanwhile.
+// A personsBrowser is a browser of this machine. The person copies an address from the terminal into it, and the other
+// site sends it back to a port of this process, which is open until close.
 type personsBrowser struct {
 	out    io.Writer
 	server *http.Server
