@@ -141,9 +141,7 @@ func (r *runner) until(what string, enough func(n int) bool) {
 func tiers(t *testing.T, test func(t *testing.T, tier string)) {
 	t.Run("host", func(t *testing.T) { test(t, "host") })
 	t.Run("kernel", func(t *testing.T) {
-		if f := (&kernel.Launcher{}).Probe(t.Context()); !f.Works {
-			needtest.Lacking(t, "kernel sandbox", f.Text)
-		}
+		needtest.Sandbox(t, &kernel.Launcher{})
 		test(t, "kernel")
 	})
 }

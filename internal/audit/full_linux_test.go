@@ -9,23 +9,14 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // TestFullDisk needs the right to mount a small disk; without it
 // rows that fail have to do.
 func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
-		t.Skip("cannot mount a small disk here:", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := needtest.Disk(t, "4m")
 	s := storetest.Open(t, dir)
 	w := &world{rows: NewDB(s).rows, dir: dir, dsn: dir}
 	l := w.open(t, Options{})

@@ -266,9 +266,7 @@ func TestChain(t *testing.T) {
 // TestAfter checks what hooks get and say after a call, in the sandbox.
 func TestAfter(t *testing.T) {
 	t.Parallel()
-	if !(&kernel.Launcher{}).Probe(t.Context()).Works {
-		needtest.Lacking(t, "kernel", "the sandbox does not work here")
-	}
+	needtest.Sandbox(t, &kernel.Launcher{})
 	dir := workspace(t)
 	one := sh(hooks.After, `cat >in.json; (echo x >/etc/passwd) 2>/dev/null && echo changed >outside; `+
 		`echo '{"hookSpecificOutput":{"additionalContext":"formatted"}}'`)

@@ -485,9 +485,7 @@ func TestOneServerForAWorkspace(t *testing.T) {
 func TestClangd(t *testing.T) {
 	needtest.Program(t, "clangd")
 	l := &kernel.Launcher{}
-	if !l.Probe(t.Context()).Works {
-		needtest.Lacking(t, "kernel", "the sandbox does not work here")
-	}
+	needtest.Sandbox(t, l)
 	w := worldIn(t, l, Settings{Memory: 4 << 30}, map[string]string{
 		"brew.h": "#pragma once\nint brew(int grams); // makes tea\n", "brew.c": "#include \"brew.h\"\nint brew(int grams) {\n  return grams * 2;\n}\n",
 		"main.c": "#include \"brew.h\"\nint main(void) {\n  /* 😀 */ return brew(1) + brew(2);\n}\n",

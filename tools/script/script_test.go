@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
@@ -61,9 +62,7 @@ func in(ctx context.Context) context.Context {
 func TestScriptCallsTools(t *testing.T) {
 	for name, l := range map[string]sandbox.Launcher{"kernel": &kernel.Launcher{}, "host": &host.Launcher{}} {
 		t.Run(name, func(t *testing.T) {
-			if p := l.Probe(t.Context()); !p.Works {
-				t.Skip(p.Text)
-			}
+			needtest.Sandbox(t, l)
 			out, err := runner(l).Run(in(t.Context()), `
 				let sum = args.from
 				for (let i = 0; i < 10; i++) sum += tools.add({i}).i

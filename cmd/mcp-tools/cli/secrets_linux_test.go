@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,7 @@ func pseudoTerminal(t *testing.T) (terminal, person *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("there are no terminals here: ", err)
+		needtest.Lacking(t, "terminal", "there are no terminals here: "+err.Error())
 	}
 	t.Cleanup(func() { _ = person.Close() })
 	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
@@ -32,7 +33,7 @@ func pseudoTerminal(t *testing.T) (terminal, person *os.File) {
 	}
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("there are no terminals here: ", err)
+		needtest.Lacking(t, "terminal", "there are no terminals here: "+err.Error())
 	}
 	t.Cleanup(func() { _ = terminal.Close() })
 	return terminal, person

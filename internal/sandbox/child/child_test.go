@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
@@ -64,9 +65,7 @@ func starters() map[string]sandbox.Tiers {
 func each(t *testing.T, test func(t *testing.T, s sandbox.Tiers)) {
 	for name, s := range starters() {
 		t.Run(name, func(t *testing.T) {
-			if p := s[0].Probe(t.Context()); !p.Works {
-				t.Skip(p.Text)
-			}
+			needtest.Sandbox(t, s[0])
 			test(t, s)
 		})
 	}
@@ -111,9 +110,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestSeesOnlyItsFiles(t *testing.T) {
 	s := starters()["kernel"]
-	if p := s[0].Probe(t.Context()); !p.Works {
-		t.Skip(p.Text)
-	}
+	needtest.Sandbox(t, s[0])
 	dir := t.TempDir()
 	link, err := child.Start(t.Context(), s, []string{"look", dir}, 0, sandbox.Bind{Host: dir, Inside: dir})
 	if err != nil {

@@ -16,9 +16,7 @@ import (
 // and only its own credentials.
 func TestKernelSandbox(t *testing.T) {
 	launcher := &kernel.Launcher{}
-	if f := launcher.Probe(t.Context()); !f.Works {
-		needtest.Lacking(t, "kernel sandbox", f.Text)
-	}
+	needtest.Sandbox(t, launcher)
 	extra, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -70,19 +70,7 @@ func memory() int64 {
 }
 
 func TestAFullDisk(t *testing.T) {
-	if os.Getuid() != 0 {
-		needtest.Lacking(t, "root", "only root can mount a small file system")
-	}
-	disk := t.TempDir()
-	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs",
-		disk).CombinedOutput(); err != nil {
-		needtest.Lacking(t, "mount", "no file system can be mounted here: "+string(out))
-	}
-	t.Cleanup(func() {
-		if out, err := osexec.Command("umount", "-l", disk).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
+	disk := needtest.Disk(t, "1m")
 	c := newCommands(t, func(o *Options) { o.Spool = filepath.Join(disk, "spool") })
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("echo begin; head -c 5000000 /dev/zero | tr '\\0' x; echo end"))

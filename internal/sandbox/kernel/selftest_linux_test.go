@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
@@ -14,8 +15,8 @@ import (
 // TestSelftest checks the test of sandboxes against one that isolates and one that does not.
 func TestSelftest(t *testing.T) {
 	l := &kernel.Launcher{}
-	if f := l.Probe(t.Context()); !f.Works || !slices.Contains(f.Guarantees, sandbox.Processes) {
-		t.Skip("no namespaces here: ", f.Text)
+	if f := needtest.Sandbox(t, l); !slices.Contains(f.Guarantees, sandbox.Processes) {
+		needtest.Lacking(t, "namespaces", f.Text)
 	}
 	if err := selftest.Run(t.Context(), l, false); err != nil {
 		t.Errorf("the kernel sandbox: %v", err)

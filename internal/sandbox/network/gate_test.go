@@ -228,9 +228,7 @@ func (oneAddress) LookupNetIP(context.Context, string, string) ([]netip.Addr, er
 // server.
 func TestCurlInASandboxWaitsForAPerson(t *testing.T) {
 	launcher := &kernel.Launcher{}
-	if f := launcher.Probe(t.Context()); !f.Works {
-		needtest.Lacking(t, "kernel sandbox", f.Text)
-	}
+	needtest.Sandbox(t, launcher)
 	needtest.Program(t, "curl")
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "a page")

@@ -42,9 +42,7 @@ func each(t *testing.T, test func(t *testing.T, r *program.Runner)) {
 	needtest.Program(t, "sh")
 	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, host.Launcher{}} {
 		t.Run(l.Name(), func(t *testing.T) {
-			if !l.Probe(t.Context()).Works {
-				needtest.Lacking(t, l.Name(), "the sandbox does not work here")
-			}
+			needtest.Sandbox(t, l)
 			test(t, local(l))
 		})
 	}
@@ -143,9 +141,7 @@ func TestCancelEndsTheProgram(t *testing.T) {
 
 func TestIsolation(t *testing.T) {
 	l := &kernel.Launcher{}
-	if !l.Probe(t.Context()).Works {
-		needtest.Lacking(t, "kernel", "the sandbox does not work here")
-	}
+	needtest.Sandbox(t, l)
 	r := local(l)
 	dir := t.TempDir()
 	given, other := filepath.Join(dir, "given"), filepath.Join(dir, "other")

@@ -41,9 +41,7 @@ func TestPrograms(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_SERVER", "leaks")
 	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, host.Launcher{}} {
 		t.Run(l.Name(), func(t *testing.T) {
-			if !l.Probe(t.Context()).Works {
-				needtest.Lacking(t, l.Name(), "the sandbox does not work here")
-			}
+			needtest.Sandbox(t, l)
 			given := t.TempDir()
 			if err := os.WriteFile(filepath.Join(given, "notes"), []byte("of mine"), 0o600); err != nil {
 				t.Fatal(err)
@@ -98,9 +96,7 @@ func TestProgramsEndInOrder(t *testing.T) {
 	needtest.Program(t, "sh")
 	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, host.Launcher{}} {
 		t.Run(l.Name(), func(t *testing.T) {
-			if !l.Probe(t.Context()).Works {
-				needtest.Lacking(t, l.Name(), "the sandbox does not work here")
-			}
+			needtest.Sandbox(t, l)
 			for script, want := range map[string]string{
 				`echo ready; while read line; do :; done; echo end > ended`:                                             "end\n",
 				`trap 'echo term > ended; exit' TERM; echo ready; while :; do sleep 0.01; done`:                         "term\n",
@@ -135,9 +131,7 @@ func TestProgramsEndInOrder(t *testing.T) {
 // error names the directory to show.
 func TestHiddenPrograms(t *testing.T) {
 	l := &kernel.Launcher{}
-	if !l.Probe(t.Context()).Works {
-		needtest.Lacking(t, l.Name(), "the sandbox does not work here")
-	}
+	needtest.Sandbox(t, l)
 	home := t.TempDir()
 	shims := filepath.Join(home, "versions", "node", "bin")
 	if err := os.MkdirAll(shims, 0o700); err != nil {
