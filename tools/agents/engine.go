@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
@@ -139,6 +140,10 @@ type Executor interface {
 type Engine struct {
 	Options
 	queue *jobs.Queue
+
+	start   sync.Once
+	stop    context.CancelFunc // of collecting
+	working sync.WaitGroup
 }
 
 // New returns an Engine. It does nothing until Start, or until a subagent is started.
@@ -155,11 +160,26 @@ func New(o Options) *Engine {
 }
 
 // Start begins to work for subagents, including subagents that other processes have left.
-func (e *Engine) Start() { e.queue.Start() }
+func (e *Engine) Start() {
+	e.queue.Start()
+	e.start.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		e.stop = cancel
+		if e.Trees != nil {
+			e.working.Go(func() { e.collectLeft(ctx) })
+		}
+	})
+}
 
 // Close stops working. Subagents that have not ended go on in another process, or
 // after the next Start.
-func (e *Engine) Close() error { return e.queue.Close() }
+func (e *Engine) Close() error {
+	e.start.Do(func() { e.stop = func() {} })
+	e.stop()
+	err := e.queue.Close()
+	e.working.Wait()
+	return err
+}
 
 // CanSpawn reports whether there is a model for subagents.
 func (e *Engine) CanSpawn() bool { return len(e.Models) > 0 }
@@ -385,7 +405,7 @@ func (e *Engine) do(ctx context.Context, h *jobs.Held) (output string, err error
 	if err := e.revoked(limited, t.Grant); err != nil {
 		return "", err
 	}
-	if err := e.openTree(limited, t); err != nil {
+	if err := e.openTree(limited, h.ID, t); err != nil {
 		return "", err
 	}
 	output, err = x.Run(limited, r)

@@ -1,9 +1,11 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,14 +32,14 @@ func treeName(label string) string {
 }
 
 // openTree makes the working tree of a subagent that has one.
-func (e *Engine) openTree(ctx context.Context, t task) error {
+func (e *Engine) openTree(ctx context.Context, id string, t task) error {
 	if t.Tree == nil {
 		return nil
 	}
 	if e.Trees == nil {
 		return reason("the server that goes on with it has no working trees")
 	}
-	if err := e.Trees.Open(ctx, *t.Tree, t.Grant.Caller.Agent); err != nil {
+	if err := e.Trees.Open(ctx, worktree.Work{Tree: *t.Tree, ID: id, Agent: t.Grant.Caller.Agent, Label: t.Label}); err != nil {
 		e.Log.Error("a working tree could not be made", "name", t.Tree.Name, "err", err)
 		return reason("its working tree could not be made")
 	}
@@ -61,16 +63,75 @@ func (e *Engine) collectTree(ctx context.Context, r *Run) {
 		e.Log.Error("the work of a subagent could not become a branch; its files are kept", "name", t.Tree.Name, "err", err)
 		changes = "Its changes could not become a branch. They are kept on the server as " + t.Tree.Name + ": tell the operator."
 	}
-	if changes == "" {
-		changes = "It changed no file."
-	}
-	err = e.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec("UPDATE subagent SET changes = $2 WHERE id = $1", r.ID(), e.Scrub(changes))
+	e.reportChanges(ctx, r.ID(), t.Tree.Name, changes)
+}
+
+// reportChanges stores the changes of a subagent in words.
+func (e *Engine) reportChanges(ctx context.Context, id, name, changes string) {
+	err := e.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE subagent SET changes = $2 WHERE id = $1", id, e.Scrub(cmp.Or(changes, "It changed no file.")))
 		return err
 	})
 	if err != nil {
-		e.Log.Error("the changes of a subagent are not in its report", "name", t.Tree.Name, "err", err)
+		e.Log.Error("the changes of a subagent are not in its report", "name", name, "err", err)
 	}
+}
+
+// collectAgain is the wait before another attempt to collect the tree of a subagent that no server works for.
+const collectAgain = 10 * time.Minute
+
+// collectLeft collects the trees of subagents that have ended while no server worked for them, until ctx ends: they were cancelled
+// meanwhile, or their last server was killed.
+func (e *Engine) collectLeft(ctx context.Context) {
+	failed := map[string]time.Time{}
+	e.Store.Work(ctx, "the working trees of ended subagents cannot be found; trying again", func(ctx context.Context) (next time.Duration, err error) {
+		left, err := e.leftTrees(ctx)
+		for _, w := range left {
+			if at, before := failed[w.Name]; before && time.Since(at) < collectAgain {
+				next = collectAgain
+				continue
+			}
+			limited, cancel := context.WithTimeout(ctx, collectTime)
+			changes, failure := e.Trees.Collect(limited, w.Tree, w.Label)
+			cancel()
+			if ctx.Err() != nil {
+				return 0, nil
+			}
+			if failure == nil {
+				e.Log.Info("the work of a subagent without a server has become a branch", "name", w.Name)
+				e.reportChanges(ctx, w.ID, w.Name, changes)
+				continue
+			}
+			if _, before := failed[w.Name]; !before && !errors.Is(failure, worktree.ErrBusy) {
+				e.Log.Error("the work of a subagent could not become a branch; its files are kept", "name", w.Name, "err", failure)
+			}
+			failed[w.Name], next = time.Now(), collectAgain
+		}
+		return next, err
+	}, jobs.Topic)
+}
+
+// leftTrees returns the trees of subagents that have ended.
+func (e *Engine) leftTrees(ctx context.Context) (left []worktree.Work, err error) {
+	all, err := e.Trees.All()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	// The rows are read after the trees: a subagent has its row before its tree.
+	var active []string
+	err = e.Store.View(ctx, func(tx *store.Tx) error {
+		active, err = store.List(tx, "SELECT id FROM subagent WHERE ended = 0", nil, store.One[string])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		if !slices.Contains(active, w.ID) {
+			left = append(left, w)
+		}
+	}
+	return left, nil
 }
 
 // decide merges or drops the branch of a subagent.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/room"
@@ -51,33 +52,43 @@ func (c carpenter) Run(ctx context.Context, r *Run) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// TestWorkingTrees checks that the work of a subagent becomes a branch when it has ended, been cancelled, or gone on in another process.
-func TestWorkingTrees(t *testing.T) {
+// newTrees returns the trees of a server, and git in a repository with one commit.
+func newTrees(t *testing.T) (trees *worktree.Trees, repo string, git func(args ...string) string) {
+	repo, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git = func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = repo
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	git("init", "-q", "-b", "main")
+	git("-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "first")
+	return &worktree.Trees{
+		Dir: t.TempDir(), Programs: &program.Runner{Tiers: sandbox.NewTiers(&kernel.Launcher{})},
+		Workspace:  func(context.Context) (string, error) { return repo, nil },
+		Checkpoint: func(context.Context, string) func() { return func() {} },
+	}, repo, git
+}
+
+func needsTrees(t *testing.T) {
 	needtest.Program(t, "git")
 	if !(&kernel.Launcher{}).Probe(t.Context()).Works {
 		needtest.Lacking(t, "kernel", "the sandbox does not work here")
 	}
+}
+
+// TestWorkingTrees checks that the work of a subagent becomes a branch when it has ended, been cancelled, or gone on in another process.
+func TestWorkingTrees(t *testing.T) {
+	needsTrees(t)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		repo, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		git := func(args ...string) string {
-			cmd := exec.CommandContext(t.Context(), "git", args...)
-			cmd.Dir = repo
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("git %q: %v\n%s", args, err, out)
-			}
-			return string(out)
-		}
-		git("init", "-q", "-b", "main")
-		git("-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "first")
-		trees := &worktree.Trees{
-			Dir: t.TempDir(), Programs: &program.Runner{Tiers: sandbox.NewTiers(&kernel.Launcher{})},
-			Workspace:  func(context.Context) (string, error) { return repo, nil },
-			Checkpoint: func(context.Context, string) func() { return func() {} },
-		}
+		trees, repo, git := newTrees(t)
 		w, lead, works := newWorld(t, s), caller("lead", "s1"), make(chan string, 10)
 		open := func() *Engine {
 			return w.open(func(o *Options) {
@@ -140,6 +151,106 @@ func TestWorkingTrees(t *testing.T) {
 		w.spawn(lead, `{"action":"cancel","id":"`+waits+`"}`)
 		w.end(lead, waits)
 	})
+}
+
+// TestTreesOfTheDead checks that the work of subagents becomes branches that have ended while no server worked for them.
+func TestTreesOfTheDead(t *testing.T) {
+	needsTrees(t)
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		trees, repo, git := newTrees(t)
+		w, lead, works := newWorld(t, s), caller("lead", "s1"), make(chan string, 10)
+		open := func() *Engine {
+			return w.open(func(o *Options) {
+				o.Trees, o.Executors = trees, map[string]Executor{"carpenter": carpenter{works}}
+			})
+		}
+		w.engine = open()
+		var ids []string
+		for _, task := range []string{"cancelled", "tenth", "gone", "begun"} {
+			if task == "gone" {
+				trees.Workspace = func(context.Context) (string, error) { return elsewhere(t, repo), nil }
+			}
+			id, err := w.engine.Spawn(w.as(lead), Spawn{Kind: "carpenter", Task: task, Tree: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+			<-works
+		}
+		if err := w.engine.Close(); err != nil {
+			t.Error(err)
+		}
+		w.engine = open()
+		for i, id := range ids {
+			k, err := w.engine.get(t.Context(), lead, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch i {
+			case 1: // its last server was killed
+				if err := s.Update(t.Context(), func(tx *store.Tx) error {
+					_, err := tx.Exec("UPDATE job SET state = 'running', attempt = attempts, run_at = 1 WHERE id = $1", id)
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			case 2: // so is its repository
+				err = os.RemoveAll(k.Tree.Repo)
+			case 3: // its server was killed while the tree was made
+				err = os.Remove(filepath.Join(trees.Dir, k.Tree.Name, "base"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.spawn(lead, `{"action":"cancel","id":"`+id+`"}`)
+		}
+		open().Start() // two servers with one data directory
+		open().Start()
+		eventually(t, func() bool {
+			left, err := os.ReadDir(trees.Dir)
+			return err == nil && len(left) == 1 && strings.HasPrefix(left[0].Name(), "gone-")
+		})
+		branches := git("branch", "--list", "subagent/*")
+		want(t, "the branches", branches, "subagent/cancelled-", "subagent/tenth-")
+		if strings.Count(branches, "subagent/") != 2 {
+			t.Error(branches)
+		}
+		for i, words := range []string{" cancelled1 ", " tenth1 "} {
+			var k kept
+			eventually(t, func() bool {
+				var err error
+				k, err = w.engine.get(t.Context(), lead, ids[i])
+				return err == nil && k.State.Final() && k.Changes != ""
+			})
+			want(t, "the report", k.Changes, "on the branch subagent/", words)
+		}
+		if kept, err := filepath.Glob(filepath.Join(trees.Dir, "gone-*", "work", "gone1")); err != nil || len(kept) != 1 {
+			t.Errorf("the work for a repository that is gone: %q, %v", kept, err)
+		}
+	})
+}
+
+// elsewhere returns a copy of a repository.
+func elsewhere(t *testing.T, repo string) string {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", repo, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+// eventually waits until f returns true.
+func eventually(t *testing.T, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(hang); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+	}
 }
 
 // verbsOf returns a function that calls a verb of the room, and returns its question, its text and its error.

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -66,17 +68,52 @@ func (t *Trees) Plan(ctx context.Context, name string) (Tree, error) {
 // Path returns the directory of a tree. [Trees.Open] makes it.
 func (t *Trees) Path(tree Tree) string { return filepath.Join(t.Dir, tree.Name, "work") }
 
+// A Work is the subagent that works in a tree.
+type Work struct {
+	Tree
+	ID    string // of the subagent
+	Agent string // the author of its commits
+	Label string
+}
+
+// owner returns the file with the Work of a tree. It is written first and removed last.
+func (t *Trees) owner(name string) string { return filepath.Join(t.Dir, name, "owner") }
+
+// All returns the work in all trees of the directory. A tree that is just being made or removed may be missing.
+func (t *Trees) All() (list []Work, err error) {
+	names, err := os.ReadDir(t.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range names {
+		var w Work
+		content, err := os.ReadFile(t.owner(entry.Name()))
+		if err == nil && json.Unmarshal(content, &w) == nil && w.Name == entry.Name() {
+			list = append(list, w)
+		}
+	}
+	return list, nil
+}
+
 // base returns the file with the commit that a tree began with. Commands in the tree do not reach it.
 func (t *Trees) base(tree Tree) string { return filepath.Join(t.Dir, tree.Name, "base") }
 
-// Open makes a tree, unless it is there. agent is the author of its commits. If the work is a branch already, because a process died
+// Open makes a tree, unless it is there. If the work is a branch already, because a process died
 // between [Trees.Collect] and the end of the subagent, the tree begins with that branch.
-func (t *Trees) Open(ctx context.Context, tree Tree, agent string) error {
+func (t *Trees) Open(ctx context.Context, w Work) error {
+	tree := w.Tree
 	if _, err := os.Stat(t.base(tree)); err == nil {
 		return nil // of an attempt whose process has died
 	}
 	path := t.Path(tree)
 	if err := errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o700)); err != nil {
+		return err
+	}
+	owner, err := json.Marshal(w)
+	if err == nil {
+		err = writeWhole(t.owner(tree.Name), owner)
+	}
+	if err != nil {
 		return err
 	}
 	both := func(args ...string) error {
@@ -96,7 +133,7 @@ func (t *Trees) Open(ctx context.Context, tree Tree, agent string) error {
 	}
 	for _, args := range [][]string{
 		{"remote", "remove", "origin"}, {"switch", "--quiet", "--force-create", tree.Branch()},
-		{"config", "user.name", author(agent)}, {"config", "user.email", "agent@localhost"},
+		{"config", "user.name", author(w.Agent)}, {"config", "user.email", "agent@localhost"},
 	} {
 		if err := both(args...); err != nil {
 			return err
@@ -111,11 +148,15 @@ func (t *Trees) Open(ctx context.Context, tree Tree, agent string) error {
 	if err != nil {
 		return err
 	}
-	whole := t.base(tree) + ".new"
-	if err := os.WriteFile(whole, []byte(strings.TrimSpace(base)), 0o600); err != nil {
+	return writeWhole(t.base(tree), []byte(strings.TrimSpace(base)))
+}
+
+// writeWhole writes a file that is whole as soon as it has its name.
+func writeWhole(name string, content []byte) error {
+	if err := os.WriteFile(name+".new", content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(whole, t.base(tree))
+	return os.Rename(name+".new", name)
 }
 
 // author returns the name of an agent as git takes it: not empty, also for the caller of a server without agents.
@@ -130,16 +171,37 @@ const (
 	maxTime = 2 * time.Minute
 )
 
+var (
+	// ErrBusy is the error of [Trees.Collect] if another process collects the tree.
+	ErrBusy = errors.New("another server collects the working tree")
+	// ErrNoRepository is the error of [Trees.Collect] if the directory of the repository does not exist.
+	ErrNoRepository = errors.New("the repository of the working tree does not exist")
+)
+
 // Collect makes a branch of the work in a tree, and removes the tree. It returns the changes in words, "" if there are
 // none. If it fails the tree stays, for another attempt.
 func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes string, err error) {
 	path := t.Path(tree)
-	base, err := os.ReadFile(t.base(tree))
-	if errors.Is(err, os.ErrNotExist) {
+	lock, err := os.OpenFile(filepath.Join(t.Dir, tree.Name, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // it was collected before
 	}
 	if err != nil {
 		return "", err
+	}
+	defer lock.Close()
+	if taken, err := private.TryLock(lock); err != nil || !taken {
+		return "", cmp.Or(err, ErrBusy)
+	}
+	base, err := os.ReadFile(t.base(tree))
+	if errors.Is(err, fs.ErrNotExist) { // it was collected before, or is not whole
+		return "", os.RemoveAll(filepath.Dir(path))
+	}
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(tree.Repo); errors.Is(err, fs.ErrNotExist) {
+		return "", ErrNoRepository
 	}
 	if err := unlock(tree, path); err != nil {
 		return "", fmt.Errorf("removing locks of git: %w", err)

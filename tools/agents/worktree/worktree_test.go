@@ -82,7 +82,7 @@ func open(t *testing.T, trees *worktree.Trees, name string) worktree.Tree {
 	t.Helper()
 	tree, err := trees.Plan(t.Context(), name)
 	if err == nil {
-		err = trees.Open(t.Context(), tree, "coder")
+		err = trees.Open(t.Context(), worktree.Work{Tree: tree, ID: "id", Agent: "coder"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestTenTrees(t *testing.T) {
 		all.Go(func() {
 			tree := open(t, trees, fmt.Sprint("t", i))
 			write(t, trees.Path(tree), fmt.Sprintf("f%d.txt", i), "new\n")
-			if err := trees.Open(t.Context(), tree, "coder"); err != nil { // another attempt changes nothing
+			if err := trees.Open(t.Context(), worktree.Work{Tree: tree, ID: "id", Agent: "coder"}); err != nil { // another attempt changes nothing
 				t.Error(err)
 			}
 			said, err := trees.Collect(t.Context(), tree, "label")
@@ -238,7 +238,7 @@ func TestAKilledProcess(t *testing.T) {
 	}
 	git(t, repo, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "meanwhile")
 	for _, more := range []string{"", "c"} { // the next attempts
-		if err := trees.Open(t.Context(), tree, "coder"); err != nil {
+		if err := trees.Open(t.Context(), worktree.Work{Tree: tree, ID: "id", Agent: "coder"}); err != nil {
 			t.Fatal(err)
 		}
 		want := first
@@ -263,7 +263,7 @@ func TestAuthor(t *testing.T) {
 		trees, repo := newTrees(t)
 		tree, err := trees.Plan(t.Context(), "x")
 		if err == nil {
-			err = trees.Open(t.Context(), tree, agent)
+			err = trees.Open(t.Context(), worktree.Work{Tree: tree, ID: "id", Agent: agent})
 		}
 		if err != nil {
 			t.Fatal(err)
