@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // prepareArg is the second argument of the process that fills a directory instead of reading.
@@ -56,6 +59,7 @@ func (c *prepared) fill(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(next)
+	tool.Progress(ctx, 0, 0, "compiling the reader of this format, once for each version of mcp-tools")
 	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
 	self, err := os.Executable()
@@ -87,6 +91,20 @@ func (c *prepared) fill(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return dir, nil
+}
+
+// Renew fills the directory for this version of the program if an earlier version had one: then the first document after an
+// upgrade waits for nothing. Otherwise it does nothing.
+func (s *Service) Renew(ctx context.Context) error {
+	earlier, err := os.ReadDir(filepath.Dir(s.prepared.dir()))
+	if len(earlier) == 0 || s.prepared.complete() != "" {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	_, err = s.prepared.fill(ctx)
+	return err
 }
 
 // prepare fills a directory with the files that the formats prepare, and makes them readable

@@ -23,6 +23,7 @@ import (
 const (
 	killDir  = "MCP_TOOLS_KILL_DIR"
 	killData = "MCP_TOOLS_KILL_DATA"
+	killHeld = "MCP_TOOLS_KILL_HELD" // the child stops in its first change
 )
 
 // TestKilledChild is a helper that other tests run in a separate process. It changes
@@ -38,6 +39,13 @@ func TestKilledChild(t *testing.T) {
 	}
 	ctx := workspacetest.For(context.Background(), workspacetest.Caller(dir))
 	fmt.Println("ready")
+	if os.Getenv(killHeld) != "" {
+		name := fmt.Sprint("held", os.Getpid())
+		_, err = w.Change(ctx, []string{name}, func([]*workspace.File) ([]workspace.Change, error) {
+			return []workspace.Change{{Path: name, Content: held{}}}, nil
+		})
+		t.Fatal("it has ended", err)
+	}
 	last := ""
 	for n := os.Getpid() * 100_000; ; n++ {
 		var r workspace.Receipt
@@ -64,6 +72,56 @@ func TestKilledChild(t *testing.T) {
 			fmt.Println("done", r.ID)
 			last = r.ID
 		}
+	}
+}
+
+// held is a content that never ends.
+type held struct{}
+
+func (held) Read([]byte) (int, error) {
+	fmt.Println("staged")
+	select {}
+}
+
+// TestCommandsFindNoTemporaryFiles checks that a server that lives removes the temporary file of a killed one before a command
+// sees it, and leaves the files of others.
+func TestCommandsFindNoTemporaryFiles(t *testing.T) {
+	t.Setenv(killHeld, "1")
+	dir, data := workspacetest.Dir(t), workspacetest.Dir(t)
+	w, ctx, _ := workspacetest.New(t, func(o *workspace.Options) { o.Data = data })
+	ctx = workspacetest.For(ctx, workspacetest.Caller(dir))
+	user := filepath.Join(dir, ".mcp-tools-0123456789.tmp")
+	if err := os.WriteFile(user, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dead, lives := startVictim(t, dir, data), startVictim(t, dir, data)
+	for _, v := range []victim{dead, lives} {
+		if !v.out.Scan() || v.out.Text() != "staged" {
+			t.Fatalf("the child says %q", v.out.Text())
+		}
+	}
+	kill := func(v victim) {
+		if err := v.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = v.cmd.Wait() // it was killed
+	}
+	left := func() int {
+		found, err := filepath.Glob(filepath.Join(dir, ".mcp-tools-*.tmp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	kill(dead)
+	w.Checkpoint(ctx, workspace.Command{Text: "git add --all"})()
+	if n := left(); n != 2 {
+		t.Errorf("a command sees %d temporary files, want that of the living process and that of the user", n)
+	}
+	kill(lives)
+	w.Checkpoint(ctx, workspace.Command{Text: "git add --all"})()
+	if n := left(); n != 1 {
+		t.Errorf("a command sees %d temporary files, want that of the user", n)
 	}
 }
 

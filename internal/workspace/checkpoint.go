@@ -57,6 +57,10 @@ func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func
 		By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call,
 		Script: running.Script, Command: command.Text,
 	}, command}
+	// The command, such as git add --all, must not find the temporary files of killed processes.
+	if err := w.history.Finish(ctx); err != nil && ctx.Err() == nil {
+		w.o.Log.Warn("some file changes that a crash interrupted could not be finished or reverted", "err", err)
+	}
 	t := w.tracker(s.home, true)
 	t.update(ctx, nil)
 	t.mu.Lock()

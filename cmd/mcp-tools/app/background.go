@@ -186,6 +186,9 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 			a.log.Warn("some file changes that a crash interrupted could not be finished or reverted", "err", err)
 		}
 		a.audit.Recover(ctx)
+		if err := a.documents.Renew(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("the reader of PDF could not be compiled; the first document tries again", "err", err)
+		}
 		a.sweepStore(ctx)
 	})
 	return func() { cancel(); working.Wait() }

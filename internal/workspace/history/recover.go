@@ -15,9 +15,15 @@ import (
 // catalogue, and reverts the others. Then it removes old history. It is cheap if there is
 // nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
-	_, err := s.recoverPending(ctx, nil)
+	err := s.Finish(ctx)
 	s.publish(ctx) // the changes left unpublished when this server was killed
 	return errors.Join(err, s.pruneNow(ctx))
+}
+
+// Finish is Recover for the changes alone.
+func (s *Store) Finish(ctx context.Context) error {
+	_, err := s.recoverPending(ctx, nil)
+	return err
 }
 
 // waitForPending returns when no unfinished change of another process touches the shards. The
