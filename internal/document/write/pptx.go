@@ -87,8 +87,8 @@ type slide struct {
 // A line is a paragraph.
 type line struct {
 	properties, runs string
-	width            int // characters
-	code             bool
+	width            int      // characters
+	code             ast.Node // the block of code with it, or nil
 }
 
 func (d *deck) begin(title string) {
@@ -133,7 +133,7 @@ func (d *deck) block(n ast.Node, level, number int) {
 			segment := n.Lines().At(i)
 			text := strings.ReplaceAll(strings.TrimRight(string(segment.Value(d.source)), "\r\n"), "\t", "    ")
 			d.slide.lines = append(d.slide.lines, line{`<a:pPr marL="0" indent="0"><a:spcBef><a:spcPts val="0"/></a:spcBef><a:buNone/></a:pPr>`,
-				run(text, runStyle{code: true}, ""), utf8.RuneCountInString(text), true})
+				run(text, runStyle{code: true}, ""), utf8.RuneCountInString(text), n})
 		}
 	case *ast.List:
 		at := n.Start
@@ -175,7 +175,7 @@ func (d *deck) block(n ast.Node, level, number int) {
 // add adds a paragraph. Its pictures stand beside the text.
 func (d *deck) add(n ast.Node, properties string, s runStyle) {
 	if runs := d.runs(n, s); runs != "" {
-		d.slide.lines = append(d.slide.lines, line{properties, runs, utf8.RuneCountInString(d.plain(n)), false})
+		d.slide.lines = append(d.slide.lines, line{properties, runs, utf8.RuneCountInString(d.plain(n)), nil})
 	}
 }
 
@@ -314,18 +314,18 @@ func (d *deck) lay(s, next *slide, tables *[]*rowsOf) string {
 		reserved = min(slideFull/2, (*tables)[0].height())
 	}
 	if len(s.lines) > 0 {
-		size, fits, used := fit(s.lines, width, left-reserved)
+		wide, size, fits, used := placed(s.lines, width, left, reserved)
 		fmt.Fprintf(&b, `<p:sp><p:nvSpPr><p:cNvPr id="3" name="Content"/><p:cNvSpPr/><p:nvPr><p:ph idx="1"/></p:nvPr></p:nvSpPr><p:spPr>`+
-			`<a:xfrm><a:off x="%d" y="%d"/><a:ext cx="%d" cy="%d"/></a:xfrm></p:spPr><p:txBody><a:bodyPr/><a:lstStyle/>`, slideLeft, top, width, used)
+			`<a:xfrm><a:off x="%d" y="%d"/><a:ext cx="%d" cy="%d"/></a:xfrm></p:spPr><p:txBody><a:bodyPr/><a:lstStyle/>`, slideLeft, top, wide, used)
 		for _, l := range s.lines[:fits] {
 			points := size
-			if l.code {
+			if l.code != nil {
 				points = size - 4
 			}
 			b.WriteString(`<a:p>` + l.properties + strings.ReplaceAll(l.runs, `lang="en-US"`, fmt.Sprintf(`lang="en-US" sz="%d"`, points*100)) + `</a:p>`)
 		}
 		b.WriteString(`</p:txBody></p:sp>`)
-		if s.lines = s.lines[fits:]; len(s.lines) > 0 {
+		if s.lines = s.lines[fits:]; len(s.lines) > 0 || wide > width {
 			return b.String() // the rest, and all that stands beside or below it, is on the next one
 		}
 		if width == slideBody {
@@ -354,6 +354,34 @@ func (d *deck) lay(s, next *slide, tables *[]*rowsOf) string {
 		*tables = (*tables)[1:]
 	}
 	return b.String()
+}
+
+// placed returns the number of lines for a slide, with their width, height and the size of their font. Space for a table is
+// reserved, if all lines fit above it. A block of code that fits on a slide is not split.
+func placed(lines []line, width, height, reserved int) (wide, size, fits, used int) {
+	size, fits, used = fit(lines, width, height-reserved)
+	if fits < len(lines) {
+		size, fits, used = fit(lines, width, height)
+	}
+	if fits == len(lines) || lines[fits].code == nil || lines[fits-1].code != lines[fits].code {
+		return width, size, fits, used
+	}
+	first, end := fits, fits
+	for first > 0 && lines[first-1].code == lines[fits].code {
+		first--
+	}
+	for end < len(lines) && lines[end].code == lines[fits].code {
+		end++
+	}
+	if _, n, _ := fit(lines[first:end], slideBody, height); n < end-first {
+		return width, size, fits, used
+	}
+	if first == 0 { // pictures are on the next slide
+		size, fits, used = fit(lines[:end], slideBody, height)
+		return slideBody, size, fits, used
+	}
+	size, fits, used = fit(lines[:first], width, height)
+	return width, size, fits, used
 }
 
 // fit returns the size of the font, the number of lines that fit into a box, and the height that they take.
