@@ -122,9 +122,9 @@ func TestSearch(t *testing.T) {
 		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, search.Found{Searched: 1}, `no line matches "x" in 1 file (binary files are not searched)`},
 		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, search.Found{}, `no file to search in "p" matches glob and type; to include hidden and ignored files set all to true`},
 		"empty":      {searchArgs{Pattern: "x", All: true}, search.Found{}, `no file to search in "."`},
-		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read]"},
+		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, search.Found{Unread: 1}, "no file was searched\n[1 file could not be read]"},
 		"too large": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true},
-			search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read, or too large for multiline]"},
+			search.Found{Unread: 1, Failed: []search.UnreadError{{Name: "a.log", Why: "is larger than that"}}}, "no file was searched\n[1 file could not be read: a.log is larger than that]"},
 		"past all": {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no matches after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {

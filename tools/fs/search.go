@@ -115,11 +115,7 @@ func formatSearch(found search.Found, q search.Query) string {
 	b.WriteString(summary(found, q, shown))
 	b.WriteByte('\n')
 	if found.Unread > 0 {
-		why := "could not be read"
-		if q.Multiline { // multiline holds a whole file in memory
-			why += ", or too large for multiline"
-		}
-		fmt.Fprintf(&b, "[%s %s", text.Plural(found.Unread, "file"), why)
+		fmt.Fprintf(&b, "[%s could not be read", text.Plural(found.Unread, "file"))
 		for i, f := range found.Failed {
 			fmt.Fprintf(&b, "%s %s %s", []string{":", ";"}[min(i, 1)], f.Name, f.Why)
 		}
@@ -201,6 +197,9 @@ func adviceForNone(found search.Found, q search.Query) string {
 			advice += "; to include hidden and ignored files set all to true"
 		}
 		return advice
+	}
+	if found.Searched == 0 {
+		return "no file was searched"
 	}
 	var tries []string
 	if !q.IgnoreCase {

@@ -19,6 +19,7 @@ type page struct {
 	full         bool  // the budget is used up
 	lines        []Line
 
+	inLine   int    // bytes of the first line of the window in former windows
 	offset   int    // start of the first line in the window that was not processed
 	number   int    // of that line
 	pending  int    // lines of context after a match still to add
@@ -197,5 +198,9 @@ func (p *page) showLine(window []byte, start, end, number int, match bool) Line 
 	if secrets, at := p.veil.at(window, start, end); secrets.Touch(at+start, at+end) {
 		text = []byte(secrets.Show(at+start, at+end))
 	}
-	return p.m.formatLine(text, number, match)
+	line := p.m.formatLine(text, number, match)
+	if start == 0 && p.inLine > 0 {
+		line.Column, line.Cut = max(line.Column, 1)+p.inLine, line.Cut+p.inLine
+	}
+	return line
 }

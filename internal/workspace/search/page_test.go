@@ -133,6 +133,11 @@ func TestLongLines(t *testing.T) {
 		}
 	}
 	write(t, dir, "longer", strings.Repeat(strings.Repeat("x", wholeFile)+"needle", 2)+"\nneedle two\n")
+	parts := lookup(t, dir, Query{Pattern: "needle"}, "longer").Files[0]
+	if at := parts.Lines[0].Column - 1; parts.Matches != 2 || len(parts.Lines) != 2 || at < wholeFile-300 || at > wholeFile ||
+		parts.Lines[0].Text[wholeFile-at:][:6] != "needle" || parts.Lines[0].Cut < at {
+		t.Errorf("a line that is not held whole: %d matching lines, from column %d", parts.Matches, at)
+	}
 	lines := lookup(t, dir, Query{Pattern: "needle", Context: 1}, "longer").Files[0].Lines
 	if last := lines[len(lines)-1]; last.Number != 2 || !last.Match || lines[0].Number != 1 {
 		t.Errorf("after a line that is not held whole: line %d", last.Number)

@@ -212,7 +212,10 @@ func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *p
 		return s.document(ctx, w, name, info, h, enough, p)
 	}
 	if most := s.m.q.MaxFile; most > 0 && info.Size > most {
-		return textResult{}, errLarge
+		if s.m.q.Multiline {
+			return textResult{}, errLarge
+		}
+		return textResult{}, &UnreadError{Why: "is too large"}
 	}
 	return w.text(ctx, source{io.NewSectionReader(h, 0, info.Size), info.Size, false}, enough, p)
 }

@@ -214,7 +214,7 @@ func TestLimitsOfFiles(t *testing.T) {
 		t.Errorf("MaxFile: %+v", found)
 	}
 	found = lookup(t, dir, Query{Pattern: "needle", Multiline: true}, "large", "small")
-	if len(found.Files) != 1 || found.Unread != 1 {
+	if len(found.Files) != 1 || found.Unread != 1 || len(found.Failed) != 1 || !strings.Contains(found.Failed[0].Why, "without multiline") {
 		t.Errorf("Multiline: %+v", found)
 	}
 	if found = lookup(t, dir, Query{Pattern: "needle"}, "large", "small"); len(found.Files) != 2 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ const (
 )
 
 // errLarge means that a text cannot be held in memory as a whole.
-var errLarge = errors.New("too large to search across lines")
+var errLarge = &UnreadError{Why: fmt.Sprintf("is larger than the %d MB for multiline: search it without multiline", wholeFile>>20)}
 
 // A source is a text to read from start to end.
 type source struct {
@@ -72,6 +73,11 @@ func (w *worker) text(ctx context.Context, src source, enough int, p *page) (tex
 		if err := t.scan(ctx, window); err != nil {
 			return textResult{}, err
 		}
+		if len(window) > 0 && window[len(window)-1] == '\n' {
+			t.inLine, t.lineMatched = 0, false
+		} else {
+			t.inLine += len(window)
+		}
 		if t.ended {
 			t.result.binary = t.result.binary && t.result.matches > 0
 			return t.result, nil
@@ -92,6 +98,8 @@ type textSearch struct {
 	buffered    int  // bytes in the buffer
 	headChecked bool // the head was checked
 	ended       bool // this window is the last
+	inLine      int  // bytes of the first line of the window in former windows
+	lineMatched bool // they match
 	holdsLarge  bool
 }
 
@@ -193,6 +201,9 @@ func (t *textSearch) scan(ctx context.Context, window []byte) error {
 	}
 	s := t.w.scanner
 	s.reset(text)
+	if t.page != nil {
+		t.page.inLine = t.inLine
+	}
 	for from, n := 0, 1; ; n++ {
 		start, end, ok := s.next(from)
 		if ok && !checked {
@@ -201,9 +212,11 @@ func (t *textSearch) scan(ctx context.Context, window []byte) error {
 		if !ok || start >= len(text) {
 			break
 		}
-		if from = end + 1; !s.visible(start, end) {
+		from = end + 1
+		if start == 0 && t.lineMatched || !s.visible(start, end) {
 			continue
 		}
+		t.lineMatched = t.lineMatched || end == len(window)
 		if t.result.matches++; t.page != nil {
 			t.page.addMatch(text, start, end)
 		}
