@@ -320,6 +320,10 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 		{"a template elsewhere", `{"name":1}`, map[string]string{"word/_rels/settings.xml.rels": link("attachedTemplate", "https://example.com/x.dotm")}, document.ErrBroken, "attachedTemplate"},
 		{"a picture elsewhere", `{"name":1}`, map[string]string{"word/_rels/header1.xml.rels": link("image", "https://example.com/x.png")}, document.ErrBroken, "image"},
 		{"a link to a file", `{"name":1}`, map[string]string{"word/_rels/document.xml.rels": link("hyperlink", "file:///etc/passwd")}, document.ErrBroken, "hyperlink"},
+		{"a field in pieces", `{"name":1}`, map[string]string{"word/document.xml": `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p>` +
+			`<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> dd</w:instrText></w:r><w:r><w:instrText>eauto c:\\cmd.exe </w:instrText></w:r>` +
+			`<w:r><w:fldChar w:fldCharType="end"/></w:r><w:r><w:t>{{name}}</w:t></w:r></w:p></w:body></w:document>`}, document.ErrBroken, "field DDEAUTO"},
+		{"a field in a comment", `{"name":1}`, map[string]string{"word/comments.xml": `<w:comments><w:fldSimple w:instr=" INCLUDETEXT &quot;\\\\x\\y&quot; "/></w:comments>`}, document.ErrBroken, "field INCLUDETEXT"},
 		{"a bomb", `{"name":1}`, map[string]string{"word/media/bomb.bin": strings.Repeat("0", 8<<20)}, document.ErrTooBig, "times its size"},
 		{"entities", `{"name":1}`, map[string]string{"word/document.xml": `<!DOCTYPE x [<!ENTITY a "b">]><w:p><w:t>{{name}}</w:t></w:p>`}, document.ErrBroken, "entities"},
 		{"not closed", `{"name":1}`, map[string]string{"word/document.xml": `<w:p><w:t>{{name}}</w:p></w:t>`}, document.ErrBroken, "not closed"},

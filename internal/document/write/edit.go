@@ -137,8 +137,8 @@ func (e *editor) set(sheet, ref string, c cell) error {
 	switch v := c.Value.(type) {
 	case nil:
 		if err = e.f.SetCellValue(sheet, ref, nil); err == nil && c.Formula != "" {
-			if len(c.Formula) > maxFormula {
-				return broken("cell %s: a formula has at most %d characters", ref, maxFormula)
+			if err := checkFormula(ref, c.Formula); err != nil {
+				return err
 			}
 			err = e.f.SetCellFormula(sheet, ref, strings.TrimPrefix(c.Formula, "="))
 		}

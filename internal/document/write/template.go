@@ -46,7 +46,7 @@ func fill(ctx context.Context, s Source, kind string) (*document.Written, error)
 	if err != nil {
 		return nil, err
 	}
-	if kinds := in.foreign(); len(kinds) > 0 {
+	if kinds := append(in.foreign(), in.loading()...); len(kinds) > 0 {
 		return nil, broken("the template has links to other files or programs (%s), which would be followed by the program that opens "+
 			"the document; remove them, and save it again", strings.Join(kinds, ", "))
 	}

@@ -252,8 +252,8 @@ func (b *book) cell(at string, c cell, head bool) error {
 		style = firstStyle + i
 	}
 	if c.Formula != "" {
-		if len(c.Formula) > maxFormula {
-			return broken("cell %s: a formula has at most %d characters", at, maxFormula)
+		if err := checkFormula(at, c.Formula); err != nil {
+			return err
 		}
 		b.computes = true
 		fmt.Fprintf(b.out, `<c r="%s" s="%d"><f>%s</f></c>`, at, style, escape(strings.TrimPrefix(c.Formula, "=")))
