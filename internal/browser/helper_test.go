@@ -13,35 +13,24 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // testTiers are the sandboxes of all tests, which are probed once.
 var testTiers = sandbox.NewTiers(&kernel.Launcher{}, &host.Launcher{})
 
-// TestMain also runs the test binary as the stage and the agent of a sandbox, as the server that is killed, and to limit namespaces.
-// These roles end with syscall.Exit, because the race detector would wait for a second.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		case limitNamespacesArg:
-			syscall.Exit(limitNamespaces(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{limitNamespacesArg: limitNamespaces})
 	flag.Parse()
 	if err := flag.Set("test.parallel", "5"); err != nil { // the tests mostly wait
 		panic(err)

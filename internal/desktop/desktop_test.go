@@ -9,21 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 )
 
 // hang is the longest that a test waits.
 const hang = 2 * time.Minute
 
-// TestMain also runs the test binary as the agent that starts programs.
+// TestMain also runs the test binary as the stage and the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == agent.Name {
-		syscall.Exit(agent.Main(os.Args[2:]))
-	}
+	sandboxtest.Play(nil)
 	os.Exit(m.Run())
 }
 

@@ -25,7 +25,8 @@ type fake struct {
 }
 
 // fakeMain runs the test binary as a language server.
-func fakeMain(mode string) int {
+func fakeMain(args []string) int {
+	mode := args[0]
 	f := &fake{mode: mode, open: make(map[string]string)}
 	frames := jsonrpc.Frames{Max: 64 << 20}
 	buffer := make([]byte, 64<<10)

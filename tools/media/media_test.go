@@ -13,33 +13,24 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools/media/generated"
 )
 
-// TestMain also runs the test binary as what starts programs and browsers. These roles end
-// with syscall.Exit, because the race detector would wait for a second.
+// TestMain also runs the test binary as the stage and the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(nil)
 	os.Exit(m.Run())
 }
 

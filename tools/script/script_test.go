@@ -18,21 +18,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/script"
 	"github.com/mcp-tools/mcp-tools/tools/script/engine"
 )
 
-// TestMain also runs the test binary as a stage and as the process of a script.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			os.Exit(kernel.Main(os.Args[2:]))
-		case engine.Arg:
-			os.Exit(engine.Main())
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{engine.Arg: func([]string) int { return engine.Main() }})
 	os.Exit(m.Run())
 }
 

@@ -5,28 +5,19 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// TestMain also runs the test binary as the agent, and as the server that is killed. These roles end with
-// syscall.Exit, because the race detector would wait for a second.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		case "victim":
-			syscall.Exit(victim(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{"victim": victim})
 	os.Exit(m.Run())
 }
 

@@ -13,31 +13,31 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 )
 
-// TestMain also runs the test binary as a stage and as a child.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			os.Exit(kernel.Main(os.Args[2:]))
-		case "echo":
-			_, _ = io.Copy(os.Stdout, os.Stdin)
-			os.Exit(0)
-		case "greedy":
-			os.Exit(greedy())
-		case "look":
-			_, err := os.ReadDir("/root")
-			_, missing := os.Stat(os.Args[2])
-			fmt.Println(err != nil, missing == nil)
-			os.Exit(0)
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{
+		"echo": echo, "greedy": greedy, "look": look,
+	})
 	os.Exit(m.Run())
 }
 
+func echo([]string) int {
+	_, _ = io.Copy(os.Stdout, os.Stdin)
+	return 0
+}
+
+func look(args []string) int {
+	_, err := os.ReadDir("/root")
+	_, missing := os.Stat(args[0])
+	fmt.Println(err != nil, missing == nil)
+	return 0
+}
+
 // greedy uses more memory than it may.
-func greedy() int {
+func greedy([]string) int {
 	if err := child.Limit(200 << 20); err != nil {
 		fmt.Println(err)
 		return 1

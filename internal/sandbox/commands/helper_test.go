@@ -8,26 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestMain also runs the test binary as the agent and its launcher. These roles end with syscall.Exit, because
-// the race detector would wait for a second.
+// TestMain also runs the test binary as the stage and the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == agent.Name {
-		syscall.Exit(agent.Main(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == kernel.StageArg {
-		syscall.Exit(kernel.Main(os.Args[2:]))
-	}
+	sandboxtest.Play(nil)
 	os.Exit(m.Run())
 }
 

@@ -15,32 +15,18 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/selftest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// TestMain also runs the test binary as the launcher, the agent, and their attacker. These roles end with
-// syscall.Exit, because the race detector would wait for a second.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		case selftest.Arg:
-			syscall.Exit(selftest.Main(os.Args[2:]))
-		case "attack":
-			syscall.Exit(attack(os.Args[2:]))
-		case "without":
-			syscall.Exit(without(os.Args[2:]))
-		case "server":
-			syscall.Exit(server(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{
+		selftest.Arg: selftest.Main, "attack": attack, "without": without, "server": server,
+	})
 	os.Exit(m.Run())
 }
 

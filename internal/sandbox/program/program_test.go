@@ -10,30 +10,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 )
 
-// TestMain also runs the test binary as the launcher and as the agent. These roles end
-// with syscall.Exit, because the race detector would wait for a second.
+// TestMain also runs the test binary as the stage and the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(nil)
 	os.Exit(m.Run())
 }
 
