@@ -34,13 +34,10 @@ type SkillLibrary interface {
 	// SkillFiles returns all files of the skill with this URI of SKILL.md, as Library.Read returns each. The error is
 	// a [tool.Error]: NotFound without such a skill, Invalid or TooLarge if not all files can be read.
 	SkillFiles(ctx context.Context, uri string) ([]tool.Part, error)
-	// SkillDirectory lists the files and directories in a directory of a skill; directories have [DirectoryMIME]. The
+	// SkillDirectory lists the files and directories in a directory of a skill; the type of a directory is inode/directory. The
 	// error is NotFound if there is no such directory.
 	SkillDirectory(ctx context.Context, uri string) ([]tool.Resource, error)
 }
-
-// DirectoryMIME is the type of a resource that is a directory.
-const DirectoryMIME = "inode/directory"
 
 // skillsExtension is the name of the extension among the capabilities.
 const skillsExtension = "io.modelcontextprotocol/skills"

@@ -37,7 +37,7 @@ func (s *session) inspect(ctx context.Context, t *tab, req Request) (View, error
 	var err error
 	switch req.Action {
 	case Title:
-		text, _, err = t.main.evaluateText(ctx, "document.title")
+		text, err = t.main.evaluateText(ctx, "document.title")
 	case Address:
 		text = s.address(t)
 	case Console:
@@ -63,13 +63,13 @@ func (s *session) inspect(ctx context.Context, t *tab, req Request) (View, error
 }
 
 // evaluateText returns the value of an expression that is a string.
-func (p *pageTarget) evaluateText(ctx context.Context, expression string) (text string, is bool, err error) {
+func (p *pageTarget) evaluateText(ctx context.Context, expression string) (text string, err error) {
 	result, err := call(ctx, p.endpoint, runtime.Evaluate, runtime.EvaluateParams{Expression: expression})
 	if err != nil || result.Result == nil || result.Result.Value.Kind() != '"' {
-		return "", false, err
+		return "", err
 	}
 	err = jsonv2.Unmarshal(result.Result.Value, &text)
-	return short(text, 300), true, err
+	return short(text, 300), err
 }
 
 func (s *session) address(t *tab) string {
@@ -214,7 +214,7 @@ func (s *session) savePDF(ctx context.Context, t *tab) error {
 	if err != nil {
 		return err
 	}
-	title, _, err := t.main.evaluateText(ctx, "document.title")
+	title, err := t.main.evaluateText(ctx, "document.title")
 	if err != nil {
 		return err
 	}

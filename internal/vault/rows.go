@@ -133,7 +133,7 @@ func (v *Vault) try(ctx context.Context, s *store.Store, do func(*store.Tx, *key
 		if k, err = v.unwrapped(ctx, rows[0]); err != nil {
 			return err
 		}
-	} else if k, first, err = v.firstKey(ctx, s); err != nil {
+	} else if k, first, err = v.firstKey(ctx); err != nil {
 		return err
 	}
 	err = s.Update(ctx, func(t *store.Tx) error {
@@ -170,7 +170,7 @@ func currentIn(t *store.Tx) (id string, err error) {
 }
 
 // firstKey returns a data key for a vault without one.
-func (v *Vault) firstKey(ctx context.Context, s *store.Store) (*key, *keyRow, error) {
+func (v *Vault) firstKey(ctx context.Context) (*key, *keyRow, error) {
 	k, p := newKey(), v.keyStore()
 	kek, wrapped, err := v.wrapperOf(p).wrap(ctx, "", func(string) error { return nil }, k)
 	if err != nil {

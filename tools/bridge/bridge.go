@@ -37,7 +37,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
 )
 
@@ -718,6 +717,3 @@ func (b *Bridge) decide(ctx context.Context, d decision) ([]Change, error) {
 	done, err := decide(ctx, b.o.Store, d)
 	return done, b.changed(ctx, err)
 }
-
-// Group is the group of all tools of servers.
-const Group = policy.Bridged

@@ -30,98 +30,116 @@ func Room(with With) *room.Room {
 added here or in the settings (mcp_servers). Adding one accepts the tools that it has
 then; a tool that changes later is held back until you approve the change, or refuse it.`,
 		Open: func(h *room.Host) error { o.host = h; return nil },
-		Verbs: []room.Verb{
+		Verbs: slices.Concat(o.serverVerbs(), o.changeVerbs(), o.accessVerbs(), []room.Verb{
 			verb(o, room.Verb{
-				Name: "add", Title: "Add a server and accept its tools", Args: []string{"name", "server..."}, Risk: tool.Writes,
-				Doc: `add adds a server by its URL, or by a command that starts it in a sandbox, after --. It connects
+				Name: "remove", Title: "Remove a server with its grants and its login", Args: []string{"name"},
+				Risk: tool.Destroys, Where: room.Operator,
+			}, remove),
+		}),
+	}
+}
+
+// serverVerbs returns the verbs that add, show and remove servers.
+func (o *operator) serverVerbs() []room.Verb {
+	return []room.Verb{
+		verb(o, room.Verb{
+			Name: "add", Title: "Add a server and accept its tools", Args: []string{"name", "server..."}, Risk: tool.Writes,
+			Doc: `add adds a server by its URL, or by a command that starts it in a sandbox, after --. It connects
 to the server, shows its tools and accepts them. With --offline it does not connect: then the
 tools that it has at the first connection are accepted. Callers get them in profiles that
 allow them: full does, coding and lean do not.`,
-				Example: `  mcp-tools bridge add docs https://docs.example.com/mcp --header 'Authorization=Bearer secret:docs'
+			Example: `  mcp-tools bridge add docs https://docs.example.com/mcp --header 'Authorization=Bearer secret:docs'
   mcp-tools bridge add memory -- npx -y @modelcontextprotocol/server-memory
   mcp-tools bridge add files --write ~/notes -- npx -y @modelcontextprotocol/server-filesystem ~/notes`,
-			}, add),
-			verb(o, room.Verb{
-				Name: "import", Title: "Add the servers in the settings of a client, or in a .mcp.json file",
-				Args: []string{"from"}, Risk: tool.Writes,
-				Doc: `import adds the servers that a client has: claude-desktop, claude-code, vscode, cursor, gemini,
+		}, add),
+		verb(o, room.Verb{
+			Name: "import", Title: "Add the servers in the settings of a client, or in a .mcp.json file",
+			Args: []string{"from"}, Risk: tool.Writes,
+			Doc: `import adds the servers that a client has: claude-desktop, claude-code, vscode, cursor, gemini,
 windsurf, devin or zed, or those of a file. It does not change the file. Values that look
 like secrets are moved to the vault. Programs run in the sandbox, and see no directory
 of yours: add those that they need with bridge add --replace --write. No server is
 connected to: mcp-tools bridge test NAME does that.`,
-				Example: `  mcp-tools bridge import claude-desktop
+			Example: `  mcp-tools bridge import claude-desktop
   mcp-tools bridge import ./.mcp.json --only github,docs`,
-			}, importServers),
-			verb(o, room.Verb{Name: "list", Title: "List the servers", Risk: tool.Reads, Where: room.Operator}, listServers),
-			verb(o, room.Verb{
-				Name: "show", Title: "Show a server: its tools, their changes, and its callers", Args: []string{"name"},
-				Risk: tool.Reads, Where: room.Operator,
-			}, show),
-			verb(o, room.Verb{
-				Name: "test", Title: "Connect to a server and read the list of its tools again", Args: []string{"name"},
-				Risk: tool.Writes, Where: room.Operator,
-			}, test),
-			verb(o, room.Verb{
-				Name: "login", Title: "Log in to a server with OAuth", Args: []string{"name"}, Risk: tool.Writes,
-				Where: room.Console, Visits: true, Files: []string{"client_secret_file"}, Hidden: []string{"client_secret_file"},
-				Doc: `login leads you to the page on which the server's provider asks you to agree, and waits until you
+		}, importServers),
+		verb(o, room.Verb{Name: "list", Title: "List the servers", Risk: tool.Reads, Where: room.Operator}, listServers),
+		verb(o, room.Verb{
+			Name: "show", Title: "Show a server: its tools, their changes, and its callers", Args: []string{"name"},
+			Risk: tool.Reads, Where: room.Operator,
+		}, show),
+		verb(o, room.Verb{
+			Name: "test", Title: "Connect to a server and read the list of its tools again", Args: []string{"name"},
+			Risk: tool.Writes, Where: room.Operator,
+		}, test),
+		verb(o, room.Verb{
+			Name: "login", Title: "Log in to a server with OAuth", Args: []string{"name"}, Risk: tool.Writes,
+			Where: room.Console, Visits: true, Files: []string{"client_secret_file"}, Hidden: []string{"client_secret_file"},
+			Doc: `login leads you to the page on which the server's provider asks you to agree, and waits until you
 come back. Then it tests the server. The tokens are kept in the vault, and are renewed until
 the provider takes them back.
 
 With an id and a secret of a client no person is asked: the operator of the server has made
 them for a machine (client credentials).`,
-				Example: "  mcp-tools bridge login github\n  mcp-tools bridge login builds --client-id 3FxPq0aZ --client-secret-file secret.txt",
-			}, logIn),
-			verb(o, room.Verb{
-				Name: "approve", Title: "Accept tools of a server that have changed, or are new",
-				Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
-				Doc: `approve accepts the tools of a server as it offers them now: those named, or all that wait. See
+			Example: "  mcp-tools bridge login github\n  mcp-tools bridge login builds --client-id 3FxPq0aZ --client-secret-file secret.txt",
+		}, logIn),
+	}
+}
+
+// changeVerbs returns the verbs that decide about changed and new tools.
+func (o *operator) changeVerbs() []room.Verb {
+	return []room.Verb{
+		verb(o, room.Verb{
+			Name: "approve", Title: "Accept tools of a server that have changed, or are new",
+			Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
+			Doc: `approve accepts the tools of a server as it offers them now: those named, or all that wait. See
 mcp-tools bridge show NAME for the changes.`,
-			}, approve),
-			verb(o, room.Verb{
-				Name: "refuse", Title: "Refuse tools of a server that have changed, or are new",
-				Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
-				Doc: `refuse keeps changed and new tools of a server away from agents: those named, or all that wait.
+		}, approve),
+		verb(o, room.Verb{
+			Name: "refuse", Title: "Refuse tools of a server that have changed, or are new",
+			Args: []string{"name", "tool..."}, Risk: tool.Writes, Where: room.Console,
+			Doc: `refuse keeps changed and new tools of a server away from agents: those named, or all that wait.
 They wait no more, until the server changes them again. approve NAME TOOL accepts a refused
 tool after all.`,
-				Example: "  mcp-tools bridge refuse github create_issue",
-			}, refuse),
-			verb(o, room.Verb{
-				Name: "held", Title: "List the tools that are held back because they have changed, or are new",
-				Risk: tool.Reads, Where: room.Operator,
-			}, listHeld),
-			verb(o, room.Verb{
-				Name: "grant", Title: "Let an agent or a user have the tools of a server, or deny them",
-				Args: []string{"name"}, Risk: tool.Writes, // local: its arguments can have credentials
-				Doc: `grant decides about the callers of a server's tools. Without --for-agent it is for all agents, and
+			Example: "  mcp-tools bridge refuse github create_issue",
+		}, refuse),
+		verb(o, room.Verb{
+			Name: "held", Title: "List the tools that are held back because they have changed, or are new",
+			Risk: tool.Reads, Where: room.Operator,
+		}, listHeld),
+	}
+}
+
+// accessVerbs returns the verbs that decide about the callers of servers.
+func (o *operator) accessVerbs() []room.Verb {
+	return []room.Verb{
+		verb(o, room.Verb{
+			Name: "grant", Title: "Let an agent or a user have the tools of a server, or deny them",
+			Args: []string{"name"}, Risk: tool.Writes, // local: its arguments can have credentials
+			Doc: `grant decides about the callers of a server's tools. Without --for-agent it is for all agents, and
 without --for-user for all users. A server with the access "granted" is open to those with
 a grant; --denied takes a server from callers that would have it. Several grants narrow
 each other.`,
-				Example: `  mcp-tools bridge grant github --for-agent coder --tools 'get_*,list_*'
+			Example: `  mcp-tools bridge grant github --for-agent coder --tools 'get_*,list_*'
   mcp-tools bridge grant github --for-user ann --set-header 'Authorization=Bearer secret:github-ann'
   mcp-tools bridge grant files --for-agent guest --denied`,
-			}, grant),
-			verb(o, room.Verb{
-				Name: "revoke", Title: "Remove a grant", Args: []string{"name"}, Risk: tool.Writes, Where: room.Operator,
-				Doc: `revoke removes a grant, which bridge show lists. Without a grant that denies or narrows, its
+		}, grant),
+		verb(o, room.Verb{
+			Name: "revoke", Title: "Remove a grant", Args: []string{"name"}, Risk: tool.Writes, Where: room.Operator,
+			Doc: `revoke removes a grant, which bridge show lists. Without a grant that denies or narrows, its
 callers may have more tools than before. The operator's API does not remove such a grant.`,
-			}, revoke),
-			verb(o, room.Verb{
-				Name: "requests list", Title: "List the requests of agents for access to servers", Risk: tool.Reads, Where: room.Operator,
-			}, listRequests),
-			verb(o, room.Verb{
-				Name: "requests approve", Title: "Approve a request and grant the access", Args: []string{"id"},
-				Risk: tool.Writes, Where: room.Operator,
-			}, approveRequest),
-			verb(o, room.Verb{
-				Name: "requests reject", Title: "Reject a request", Args: []string{"id"}, Risk: tool.Writes,
-				Where: room.Operator,
-			}, rejectRequest),
-			verb(o, room.Verb{
-				Name: "remove", Title: "Remove a server with its grants and its login", Args: []string{"name"},
-				Risk: tool.Destroys, Where: room.Operator,
-			}, remove),
-		},
+		}, revoke),
+		verb(o, room.Verb{
+			Name: "requests list", Title: "List the requests of agents for access to servers", Risk: tool.Reads, Where: room.Operator,
+		}, listRequests),
+		verb(o, room.Verb{
+			Name: "requests approve", Title: "Approve a request and grant the access", Args: []string{"id"},
+			Risk: tool.Writes, Where: room.Operator,
+		}, approveRequest),
+		verb(o, room.Verb{
+			Name: "requests reject", Title: "Reject a request", Args: []string{"id"}, Risk: tool.Writes,
+			Where: room.Operator,
+		}, rejectRequest),
 	}
 }
 

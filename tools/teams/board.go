@@ -205,9 +205,9 @@ func (c *change) event(task, action, detail string) error {
 	return errors.Join(err, c.Changed(taskTopic, task))
 }
 
-// tell puts a notice about a task or a message into the inbox of a member, unless that is the caller itself.
-func (c *change) tell(agent string, kind inbox.Kind, about, text string) error {
-	return c.notify(agent, inbox.Event{Kind: kind, Subject: about, Text: text})
+// tell puts a notice about a task into the inbox of a member, unless that is the caller itself.
+func (c *change) tell(agent, task, text string) error {
+	return c.notify(agent, inbox.Event{Kind: inbox.Task, Subject: task, Text: text})
 }
 
 // notify is tell for an event, whose ID names the entry that can be settled later.
@@ -237,5 +237,5 @@ func (c *change) tellLead(kind, key, text string) error {
 	if slices.Contains(c.team.Settings.Quiet, kind) {
 		return nil
 	}
-	return c.tell(c.lead, inbox.Task, key, text)
+	return c.tell(c.lead, key, text)
 }

@@ -183,7 +183,7 @@ func (b *board) escalate(ctx context.Context, id, action, words string) error {
 		if err != nil {
 			return err
 		}
-		return c.tell(b.lead, inbox.Task, id, fmt.Sprintf("%s wants to %s %s (%s): %s", b.agent, action, k.Identifier(),
+		return c.tell(b.lead, id, fmt.Sprintf("%s wants to %s %s (%s): %s", b.agent, action, k.Identifier(),
 			k.Subject, text.Clip(words, maxShort)))
 	}); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (c *change) tellDeciders(k Task, what string) error {
 	}
 	for _, m := range members {
 		if m.Role == Reviewer {
-			if err := c.tell(m.Agent, inbox.Task, k.ID, what); err != nil {
+			if err := c.tell(m.Agent, k.ID, what); err != nil {
 				return err
 			}
 		}
@@ -239,7 +239,7 @@ func (b *board) Approve(ctx context.Context, id, reason string) (k Task, err err
 			if err := c.end(now); err != nil {
 				return err
 			}
-			return c.tell(now.Owner, inbox.Task, id, fmt.Sprintf("%s approved your %s: %s. %s", b.agent,
+			return c.tell(now.Owner, id, fmt.Sprintf("%s approved your %s: %s. %s", b.agent,
 				now.Identifier(), now.Subject, reason))
 		}
 		return c.begin(id)
@@ -274,7 +274,7 @@ func (b *board) stop(ctx context.Context, id, where, event, reason string) (Task
 		if err := c.end(k); err != nil {
 			return err
 		}
-		return c.tell(k.holder(), inbox.Task, id, fmt.Sprintf("%s %s your %s: %s. %s", b.agent, event, k.Identifier(),
+		return c.tell(k.holder(), id, fmt.Sprintf("%s %s your %s: %s. %s", b.agent, event, k.Identifier(),
 			k.Subject, reason))
 	})
 }
@@ -318,7 +318,7 @@ func (b *board) Comment(ctx context.Context, id, comment string) error {
 		if to == b.agent {
 			to = b.lead
 		}
-		return c.tell(to, inbox.Task, id, fmt.Sprintf("%s comments on %s: %s", b.agent, k.Identifier(),
+		return c.tell(to, id, fmt.Sprintf("%s comments on %s: %s", b.agent, k.Identifier(),
 			text.Clip(comment, maxShort)))
 	})
 }

@@ -51,11 +51,11 @@ func (e *Env) Seen(ctx context.Context) (_ []SeenTool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.seen(v, access.Caller, a.Server.ToolsList(access))
+	return a.seen(v, a.Server.ToolsList(access))
 }
 
 // seen returns the tools of an answer to tools/list, and the tools that a view has beyond that.
-func (a *App) seen(v *View, c tool.Caller, answer []byte) (all []SeenTool, err error) {
+func (a *App) seen(v *View, answer []byte) (all []SeenTool, err error) {
 	var listed struct{ Tools []struct{ Name string } }
 	if err := json.Unmarshal(answer, &listed); err != nil {
 		return nil, fmt.Errorf("reading the list of tools: %w", err)

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
 // StoreOptions returns the location and the limits of the store of the settings.
@@ -75,18 +74,6 @@ func (e *Env) StorePlace() (place string, err error) {
 	return place, err
 }
 
-// OpenExistingStore opens the store that the settings describe, if it is there.
-func (e *Env) OpenExistingStore(ctx context.Context) (*store.Store, error) {
-	o, err := e.LoadStoreOptions()
-	if err != nil {
-		return nil, err
-	}
-	if store.Missing(o.DSN) {
-		return nil, fmt.Errorf("there is no store in %s yet; a server or mcp-tools store restore creates it", o.DSN)
-	}
-	return store.Open(ctx, o)
-}
-
 // StoreOptionsAt returns the options of the store that text names, in the form of
 // the setting store.dsn.
 func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
@@ -105,15 +92,6 @@ func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
 	}
 	c.Store.DSN, c.Store.Direct = place.DSN, ""
 	return e.StoreOptions(c, nil)
-}
-
-// WithTokens passes the token table to use, and closes it. Only creating a token
-// creates a store.
-func (e *Env) WithTokens(use func(*tokens.Table) error) error {
-	return e.WithStore(func(s *store.Store) error {
-		table := tokens.New(tokens.Options{DB: s})
-		return errors.Join(use(table), table.Close())
-	})
 }
 
 // WithAuditLog opens the audit log for use, after copying the journals of killed processes to the store. If there is no
