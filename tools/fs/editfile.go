@@ -34,8 +34,8 @@ type editFileArgs struct {
 
 // A Replacement is one edit as models write it.
 type Replacement struct {
-	Old string  `json:"old_string,omitempty" jsonschema:"text to replace; unique unless replace_all" alias:"oldText,old_str,old_text" maxlen:"1048576"`
-	New *string `json:"new_string,omitempty" jsonschema:"text to insert instead" alias:"newText,new_str,new_text" maxlen:"1048576"`
+	Old string  `json:"old_string,omitempty" jsonschema:"text to replace; unique unless replace_all" alias:"oldText,old_str,old_text,old" maxlen:"1048576"`
+	New *string `json:"new_string,omitempty" jsonschema:"text to insert instead" alias:"newText,new_str,new_text,new" maxlen:"1048576"`
 	All bool    `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
 	At  string  `json:"at,omitempty" jsonschema:"lines to replace, by anchors of read_file, 12#a3-15#f1"`
 }

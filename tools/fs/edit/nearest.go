@@ -34,8 +34,12 @@ func Candidates(content, wanted string, n int) []Candidate {
 	s := newSketch(wanted)
 	var found []Candidate
 	for _, w := range s.windows(content, picked) {
-		if w.score >= least {
-			found = append(found, closer(content, wanted, w))
+		if w.score < least {
+			continue
+		}
+		c := closer(content, wanted, w)
+		if !slices.ContainsFunc(found, func(other Candidate) bool { return other.First == c.First }) { // windows move to one place
+			found = append(found, c)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Candidate) int { return b.Alike - a.Alike })

@@ -111,3 +111,20 @@ func BenchmarkCandidates5MB(b *testing.B) {
 		}
 	}
 }
+
+// TestCandidatesDiffer checks that one place is not shown twice.
+func TestCandidatesDiffer(t *testing.T) {
+	program := "package p\n\n// Price1 returns the price.\nfunc Price1(n int) int {\n\treturn n * 42\n}\n\n// Show prints it.\nfunc Show() { fmt.Println(Price1(1)) }\n"
+	for _, wanted := range []string{"return n * 999", "\treturn n  * 42", "func Price1(n int) int {\n\treturn n * 43\n}"} {
+		seen := map[int]bool{}
+		for _, c := range Candidates(program, wanted, 3) {
+			if seen[c.First] {
+				t.Errorf("%q: line %d is shown twice", wanted, c.First)
+			}
+			seen[c.First] = true
+		}
+		if len(seen) == 0 {
+			t.Errorf("%q: nothing is similar", wanted)
+		}
+	}
+}
