@@ -155,8 +155,9 @@ func TestEditArguments(t *testing.T) {
 		"several fail": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"zwei","new_string":"2"}]}`, "", "edits[1]: old_string is not in the file; none of the 2 edits was made"},
 		"in a string": {`{"path":"f.txt","edits":"[{\"oldText\":\"one\",\"newText\":\"1\"}]"}`, "1\ntwo\nthree\n",
 			"1 replacement\n"},
-		"a wrong name": {`{"path":"f.txt","edits":[{"old_string":"one","new":"1","with":"2"}]}`, "",
-			`there is no argument "edits[0].new" (did you mean "new_string"?)`},
+		"a wrong name": {`{"path":"f.txt","edits":[{"old_string":"one","new_strin":"1","with":"2"}]}`, "",
+			`there is no argument "edits[0].new_strin" (did you mean "new_string"?)`},
+		"short names": {`{"path":"f.txt","old":"one","new":"1"}`, "1\ntwo\nthree\n", "1 replacement\n"},
 		"one lacks new": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two"}]}`, "",
 			"edits[1]: new_string is missing"},
 		"large of many": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) +
