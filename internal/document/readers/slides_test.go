@@ -82,7 +82,7 @@ func TestPresentationsAreFilledIn(t *testing.T) {
 // TestOfficeOpensWhatIsWritten converts documents with LibreOffice.
 func TestOfficeOpensWhatIsWritten(t *testing.T) {
 	office := needtest.Program(t, "soffice")
-	markdown := "---\ntitle: T\n---\n# Heading\n\ntext with `code` and [a link](https://example.com)\n\n- one\n  - two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<!-- note -->"
+	markdown := "---\ntitle: T\n---\n# Heading\n\ntext with `code` and [a link](https://example.com)\n\n- one\n  - two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nNoted[^1].\n\n[^1]: A footnote.\n\n<!-- note -->"
 	dir := t.TempDir()
 	var files []string
 	for i, one := range []struct {

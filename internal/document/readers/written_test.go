@@ -82,6 +82,27 @@ func TestWrittenDocumentsAreReadBack(t *testing.T) {
 	}
 }
 
+// TestFootnotesAreReadBack writes footnotes, one with two marks, and reads them.
+func TestFootnotesAreReadBack(t *testing.T) {
+	const in = "# A\n\nfirst[^x] second[^y] again[^x] none[^z]\n\n[^y]: The **second** [note](https://example.com/a).\n[^x]: The first.\n"
+	for format, want := range map[document.Format][]string{
+		document.DOCX: {"first[^1] second[^2] again", "[^1]: The first.", "[^2]: The **second** [note](https://example.com/a).", `none\[^z]`},
+		document.HTML: {"first", "The first.", "The **second** [note](https://example.com/a)."},
+		document.PPTX: {`first[1] second[2] again[1]`, `[1] The first.`, `[2] The **second** [note](https://example.com/a).`},
+	} {
+		made, err := written(t, format, write.Source{Markdown: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readBack(t, format, made.Content)
+		for _, words := range want {
+			if !strings.Contains(got, words) {
+				t.Errorf("%s has no %q:\n%s", format, words, got)
+			}
+		}
+	}
+}
+
 // flat removes what the readers write in different ways that mean the same.
 func flat(text string) string {
 	text = strings.NewReplacer("**", "*", "_", "*", `\<`, "<", "&lt;", "<", `\&`, "&", "&amp;", "&", "\x01", "\ufffd", "\u0001", "\ufffd").Replace(text)

@@ -46,7 +46,7 @@ func wordOf(ctx context.Context, s Source) (*document.Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &docx{writer: w, ctx: ctx, media: map[string]string{}}
+	d := &docx{writer: w, ctx: ctx, media: map[string]string{}, marked: map[int]bool{}}
 	d.relate("styles", "styles.xml", false)
 	d.relate("numbering", "numbering.xml", false)
 	if w.title != "" {
@@ -72,6 +72,8 @@ type docx struct {
 	media     map[string]string // ids of relations by destination
 	parts     [][2]string       // pictures
 	starts    []int             // first numbers of the numbered lists
+	footnotes []string          // in their order
+	marked    map[int]bool      // footnotes with a mark in the text
 }
 
 // A place is where a block is: in which list, and how deep in quotes.
@@ -142,6 +144,8 @@ func (d *docx) block(n ast.Node, at place) {
 		}
 	case *ast.ThematicBreak:
 		d.paragraph(`<w:pBdr><w:bottom w:val="single" w:sz="6" w:space="1" w:color="A0A0A0"/></w:pBdr>`, func() {})
+	case *table.FootnoteList:
+		d.readFootnotes(n)
 	case *table.Table:
 		d.table(n)
 	case *ast.HTMLBlock:
@@ -149,6 +153,28 @@ func (d *docx) block(n ast.Node, at place) {
 	default:
 		d.blocks(n, at)
 	}
+}
+
+// readFootnotes makes the footnotes, which are the last block of a document.
+func (d *docx) readFootnotes(list ast.Node) {
+	body := d.body.String()
+	for n := list.FirstChild(); n != nil && d.ctx.Err() == nil; n = n.NextSibling() {
+		d.body.Reset()
+		d.blocks(n, place{})
+		const mark = `</w:pPr><w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr><w:footnoteRef/></w:r><w:r><w:t xml:space="preserve"> </w:t></w:r>`
+		d.footnotes = append(d.footnotes, fmt.Sprintf(`<w:footnote w:id="%d">%s</w:footnote>`, n.(*table.Footnote).Index,
+			strings.Replace(d.body.String(), `</w:pPr>`, mark, 1)))
+	}
+	d.body.Reset()
+	d.body.WriteString(body)
+}
+
+// footnotePart returns the part with the footnotes.
+func (d *docx) footnotePart() string {
+	rule := func(id int, kind string) string {
+		return fmt.Sprintf(`<w:footnote w:type="%s" w:id="%d"><w:p><w:r><w:%[1]s/></w:r></w:p></w:footnote>`, kind, id)
+	}
+	return xml.Header + `<w:footnotes` + wordSpaces + `>` + rule(-1, "separator") + rule(0, "continuationSeparator") + strings.Join(d.footnotes, "") + `</w:footnotes>`
 }
 
 // indent returns the properties of a paragraph in a list.
@@ -256,6 +282,15 @@ func (d *docx) inline(n ast.Node, s runStyle) {
 	case *table.Strikethrough:
 		s.strike = true
 		d.inlines(n, s)
+	case *table.FootnoteLink:
+		d.body.WriteString(`<w:r><w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr>`)
+		if d.marked[n.Index] { // Word has one mark for a footnote
+			d.body.WriteString(`<w:t>` + strconv.Itoa(n.Index) + `</w:t></w:r>`)
+		} else {
+			d.body.WriteString(`<w:footnoteReference w:id="` + strconv.Itoa(n.Index) + `"/></w:r>`)
+		}
+		d.marked[n.Index] = true
+	case *table.FootnoteBacklink:
 	case *table.TaskCheckBox:
 		d.text(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked], s)
 	case *ast.CodeSpan:
@@ -360,10 +395,17 @@ func measure(data []byte) (size image.Config, kind string, err error) {
 func (d *docx) pack() ([]byte, error) {
 	const types = "application/vnd.openxmlformats-officedocument.wordprocessingml."
 	p := newZip()
-	err := p.office("word/document.xml",
+	notes := ""
+	if len(d.footnotes) > 0 {
+		links := relations(d.relations...) // of the links and pictures in footnotes, too
+		d.relate("footnotes", "footnotes.xml", false)
+		notes = `<Override PartName="/word/footnotes.xml" ContentType="` + types + `footnotes+xml"/>`
+		d.parts = append(d.parts, [2]string{"word/footnotes.xml", d.footnotePart()}, [2]string{"word/_rels/footnotes.xml.rels", links})
+	}
+	err := p.office("word/document.xml", notes+
 		`<Override PartName="/word/document.xml" ContentType="`+types+`document.main+xml"/>`+
-			`<Override PartName="/word/styles.xml" ContentType="`+types+`styles+xml"/>`+
-			`<Override PartName="/word/numbering.xml" ContentType="`+types+`numbering+xml"/>`, d.title, d.author)
+		`<Override PartName="/word/styles.xml" ContentType="`+types+`styles+xml"/>`+
+		`<Override PartName="/word/numbering.xml" ContentType="`+types+`numbering+xml"/>`, d.title, d.author)
 	if err != nil {
 		return nil, err
 	}
@@ -371,9 +413,7 @@ func (d *docx) pack() ([]byte, error) {
 	if d.page.w > d.page.h {
 		orient = ` w:orient="landscape"`
 	}
-	body := xml.Header + `<w:document xmlns:w="` + wordSpace + `" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" ` +
-		`xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" ` +
-		`xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture"><w:body>` + d.body.String() +
+	body := xml.Header + `<w:document` + wordSpaces + `><w:body>` + d.body.String() +
 		fmt.Sprintf(`<w:sectPr><w:pgSz w:w="%d" w:h="%d"%s/><w:pgMar w:top="%[4]d" w:right="%[4]d" w:bottom="%[4]d" w:left="%[4]d" `+
 			`w:header="600" w:footer="600" w:gutter="0"/></w:sectPr></w:body></w:document>`, d.page.w, d.page.h, orient, margin)
 	parts := append([][2]string{
@@ -387,6 +427,11 @@ func (d *docx) pack() ([]byte, error) {
 	}
 	return p.bytes()
 }
+
+// wordSpaces are the namespaces of parts with text.
+const wordSpaces = ` xmlns:w="` + wordSpace + `" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" ` +
+	`xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" ` +
+	`xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture"`
 
 const wordSpace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -441,7 +486,8 @@ func wordStyles() string {
 	style("Code", "Source Code", `<w:shd w:val="clear" w:color="auto" w:fill="F4F5F7"/><w:spacing w:after="160" w:line="240" w:lineRule="auto"/>`,
 		`<w:rFonts w:ascii="Consolas" w:hAnsi="Consolas" w:cs="Consolas"/><w:sz w:val="19"/>`)
 	style("Cell", "Table Text", `<w:spacing w:before="30" w:after="30" w:line="240" w:lineRule="auto"/>`, `<w:sz w:val="20"/>`)
-	b.WriteString(`<w:style w:type="character" w:styleId="CodeText"><w:name w:val="Verbatim Char"/><w:rPr>` +
+	b.WriteString(`<w:style w:type="character" w:styleId="FootnoteReference"><w:name w:val="footnote reference"/><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:style>` +
+		`<w:style w:type="character" w:styleId="CodeText"><w:name w:val="Verbatim Char"/><w:rPr>` +
 		`<w:rFonts w:ascii="Consolas" w:hAnsi="Consolas" w:cs="Consolas"/><w:sz w:val="20"/></w:rPr></w:style>` +
 		`<w:style w:type="character" w:styleId="Hyperlink"><w:name w:val="Hyperlink"/><w:rPr><w:color w:val="0B57D0"/><w:u w:val="single"/></w:rPr></w:style>` +
 		`<w:style w:type="table" w:styleId="Grid"><w:name w:val="Table Grid"/><w:tblPr><w:tblBorders>`)

@@ -98,7 +98,7 @@ func HTML(_ context.Context, src document.Source) (*document.Written, error) {
 	if w.author != "" {
 		fmt.Fprintf(&b, "<p class=\"author\">%s</p>\n", html.EscapeString(w.author))
 	}
-	if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Renderer().Render(&b, w.source, w.root); err != nil {
+	if err := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Renderer().Render(&b, w.source, w.root); err != nil {
 		return nil, err
 	}
 	b.WriteString("</body>\n</html>\n")

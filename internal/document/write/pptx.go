@@ -148,6 +148,15 @@ func (d *deck) block(n ast.Node, level, number int) {
 				mark = 0
 			}
 		}
+	case *table.FootnoteList:
+		for note := n.FirstChild(); note != nil; note = note.NextSibling() {
+			mark := fmt.Sprintf("[%d] ", note.(*table.Footnote).Index)
+			for kid := note.FirstChild(); kid != nil; kid = kid.NextSibling() {
+				d.slide.lines = append(d.slide.lines, line{`<a:pPr marL="0" indent="0"><a:buNone/></a:pPr>`,
+					run(mark, runStyle{}, "") + d.runs(kid, runStyle{}), utf8.RuneCountInString(mark + d.plain(kid)), nil})
+				mark = ""
+			}
+		}
 	case *table.Table:
 		d.slide.tables = append(d.slide.tables, n)
 	case *ast.HTMLBlock:
@@ -208,6 +217,8 @@ func (d *deck) run(n ast.Node, s runStyle, link string) string {
 		s.strike = true
 	case *table.TaskCheckBox:
 		return run(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked], s, link)
+	case *table.FootnoteLink:
+		return run(fmt.Sprintf("[%d]", n.Index), s, link)
 	case *ast.CodeSpan:
 		s.code = true
 	case *ast.Link:

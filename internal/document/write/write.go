@@ -91,7 +91,7 @@ func (s Source) parse() (*writer, error) {
 	if landscape {
 		w.page.w, w.page.h = w.page.h, w.page.w
 	}
-	w.root = parser.Document().Parse(text.NewReader(w.source))
+	w.root = parser.Document(parser.Footnotes()...).Parse(text.NewReader(w.source))
 	return w, nil
 }
 

@@ -19,13 +19,22 @@ const MaxDepth = 8
 
 // Document returns the parser of whole documents: with headings that are underlined, HTML, and links that are defined
 // elsewhere. Headings have ids.
-func Document() parser.Parser {
-	return New(true, true,
+func Document(more ...parser.Option) parser.Parser {
+	return New(true, true, append(more,
 		parser.WithBlockParsers(
 			util.Prioritized(parser.NewSetextHeadingParser(parser.WithAutoHeadingID()), 100),
 			util.Prioritized(parser.NewHTMLBlockParser(), 900)),
 		parser.WithParagraphTransformers(util.Prioritized(parser.LinkReferenceParagraphTransformer, 100)),
-		parser.WithAutoHeadingID())
+		parser.WithAutoHeadingID())...)
+}
+
+// Footnotes returns the options of [Document] for footnotes: a mark [^1] in the text, and a block [^1]: with the note.
+func Footnotes() []parser.Option {
+	return []parser.Option{
+		parser.WithBlockParsers(util.Prioritized(extension.NewFootnoteBlockParser(), 999)),
+		parser.WithInlineParsers(util.Prioritized(extension.NewFootnoteParser(), 101)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewFootnoteASTTransformer(), 999)),
+	}
 }
 
 // New returns a parser of blocks, of the texts in them, or of both: CommonMark with tables, strikethrough, tasks and bare
