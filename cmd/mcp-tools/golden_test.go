@@ -102,7 +102,7 @@ func profileCost(
 // TestGoldenCommandGroups keeps the table of what is refused true.
 func TestGoldenCommandGroups(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("\n| group | is about | refuses what | asks about what | with `deny` also refuses what |\n|---|---|---|---|---|\n")
+	b.WriteString("\n| group | is about | refused | asked about | with `deny` also refused |\n|---|---|---|---|---|\n")
 	for _, g := range judge.Groups() {
 		by := map[judge.Action][]string{}
 		for _, r := range g.Rules {
