@@ -8,24 +8,15 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mcp-tools/mcp-tools/internal/blob"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // TestFullDisk needs the right to mount a small disk. The contents and the temporary files are on it.
 func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
-		t.Skip("cannot mount a small disk here:", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := needtest.Disk(t, "8m")
 	s, place, scratch := storetest.Open(t, t.TempDir()), blob.NewFiles(filepath.Join(dir, "blobs")), filepath.Join(dir, "scratch")
 	for name, sealer := range map[string]blob.Sealer{"plain": nil, "sealed": newSealer(t)} {
 		blobs := blob.New(blob.Options{Store: s, Place: place, Scratch: scratch, Sealer: sealer})

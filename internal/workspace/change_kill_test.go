@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
@@ -212,7 +213,7 @@ func TestKilledProcessesLeaveWholeFiles(t *testing.T) {
 	t.Run("history on another disk", func(t *testing.T) {
 		data, err := os.MkdirTemp("/dev/shm", "mcp-tools-test-")
 		if err != nil {
-			t.Skip("no other disk:", err)
+			needtest.Lacking(t, "/dev/shm", "no other disk: "+err.Error())
 		}
 		defer os.RemoveAll(data)
 		killMany(t, kills/2, data)

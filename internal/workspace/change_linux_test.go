@@ -13,30 +13,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
 
-// disk mounts a small file system for one test.
-func disk(t *testing.T, options string) string {
-	t.Helper()
-	dir := workspacetest.Dir(t)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		t.Skip("cannot mount a small disk here:", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 func TestFullDisk(t *testing.T) {
 	for _, where := range []string{"the workspace", "the history", "both"} {
 		t.Run(where, func(t *testing.T) {
-			small := disk(t, "size=256k")
+			small := needtest.Disk(t, "256k")
 			data, dir := workspacetest.Dir(t), workspacetest.Dir(t)
 			if where != "the history" {
 				dir = filepath.Join(small, "ws")
@@ -104,7 +90,7 @@ func nothingPending(t testing.TB, data string) {
 }
 
 func TestReadOnlyFileSystem(t *testing.T) {
-	dir := disk(t, "size=256k")
+	dir := needtest.Disk(t, "256k")
 	write(t, filepath.Join(dir, "a"), "a")
 	data := workspacetest.Dir(t)
 	w, _, _ := workspacetest.New(t, func(o *workspace.Options) { o.Data = data })

@@ -7,31 +7,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
 )
 
-// TestMain also runs the test binary as the launcher and as the agent.
+// TestMain also runs the test binary as the stage and the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(nil)
 	os.Exit(m.Run())
 }
 
@@ -79,9 +71,7 @@ func newTrees(t *testing.T) (trees *worktree.Trees, repo string, git func(args .
 
 func needsTrees(t *testing.T) {
 	needtest.Program(t, "git")
-	if !(&kernel.Launcher{}).Probe(t.Context()).Works {
-		needtest.Lacking(t, "kernel", "the sandbox does not work here")
-	}
+	needtest.Sandbox(t, &kernel.Launcher{})
 }
 
 // TestWorkingTrees checks that the work of a subagent becomes a branch when it has ended, been cancelled, or gone on in another process.

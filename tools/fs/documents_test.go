@@ -17,20 +17,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
 
-// TestMain also runs the test binary as a stage and as the process that reads documents.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			os.Exit(kernel.Main(os.Args[2:]))
-		case document.ChildArg:
-			os.Exit(document.Main(os.Args[2:], formats()))
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{document.ChildArg: func(args []string) int { return document.Main(args, formats()) }})
 	os.Exit(m.Run())
 }
 

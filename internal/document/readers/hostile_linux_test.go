@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 )
@@ -403,9 +404,7 @@ func TestHostileFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &kernel.Launcher{}
-	if p := l.Probe(t.Context()); !p.Works {
-		t.Skip(p.Text)
-	}
+	needtest.Sandbox(t, l)
 	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(l), Dir: t.TempDir(), Time: 4 * time.Second})
 	// The first PDF compiles PDFium, which takes more memory with the race detector than a reading may.
 	if _, err := read(t.Context(), s, "plain.pdf", onePage("", []byte("BT /F 12 Tf 50 700 Td (x) Tj ET"))); err != nil {

@@ -14,22 +14,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/blob"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestMain also runs the test binary as a stage and as the process that reads documents.
+// TestMain also runs the test binary in its other roles.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			os.Exit(kernel.Main(os.Args[2:]))
-		case document.ChildArg:
-			os.Exit(readers.Main(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(map[string]func([]string) int{document.ChildArg: readers.Main})
 	os.Exit(m.Run())
 }
 
@@ -37,9 +32,7 @@ func TestMain(m *testing.M) {
 func eachSandbox(t *testing.T, test func(t *testing.T, s *document.Service)) {
 	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, &host.Launcher{}} {
 		t.Run(l.Name(), func(t *testing.T) {
-			if p := l.Probe(t.Context()); !p.Works {
-				t.Skip(p.Text)
-			}
+			needtest.Sandbox(t, l)
 			test(t, document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(l), Dir: t.TempDir()}))
 		})
 	}

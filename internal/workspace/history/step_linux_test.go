@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // TestPlantedTemporaryNames checks that a program that guesses a temporary name gains
@@ -49,7 +51,7 @@ func TestPlantedTemporaryNames(t *testing.T) {
 func TestOldFilesThatCannotBeMoved(t *testing.T) {
 	data, err := os.MkdirTemp("/dev/shm", "mcp-tools-test-")
 	if err != nil {
-		t.Skip("no other disk:", err)
+		needtest.Lacking(t, "/dev/shm", "no other disk: "+err.Error())
 	}
 	defer os.RemoveAll(data)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -8,29 +8,21 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/sandboxtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/agents/worktree"
 )
 
-// TestMain also runs the test binary as the launcher and as the agent.
+// TestMain also runs the test binary as the stage and the agent of a sandbox.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		}
-	}
+	sandboxtest.Play(nil)
 	os.Exit(m.Run())
 }
 
@@ -40,9 +32,7 @@ func newTrees(t *testing.T, tiers ...sandbox.Launcher) (*worktree.Trees, string)
 	needtest.Program(t, "git")
 	if tiers == nil {
 		tiers = []sandbox.Launcher{&kernel.Launcher{}}
-		if !tiers[0].Probe(t.Context()).Works {
-			needtest.Lacking(t, "kernel", "the sandbox does not work here")
-		}
+		needtest.Sandbox(t, tiers[0])
 	}
 	repo, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
