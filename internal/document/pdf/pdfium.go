@@ -22,15 +22,6 @@ const (
 
 	errorFile     = 2 // codes of FPDF_GetLastError
 	errorPassword = 4
-
-	objectText, objectImage, objectForm = 1, 3, 5
-
-	bitmapGrey, bitmapBGR, bitmapBGRx, bitmapBGRA = 1, 2, 3, 4
-
-	renderAnnotations, renderGrey = 1, 8
-
-	maxObjects = 20_000 // of a page, that are searched for pictures
-	maxForms   = 4      // forms within forms
 )
 
 // A pdfium reads a file with PDFium. It calls the module directly: the functions of go-pdfium
