@@ -155,6 +155,9 @@ func (t writeDocument) print(ctx context.Context, format document.Format, conten
 	printed, failed := t.Browser.Print(ctx, string(page.Content))
 	<-t.drawing
 	if failed == nil {
+		if note := t.fontsLacking(ctx, string(page.Content)); note != "" {
+			page.Notes = append(page.Notes, note)
+		}
 		return &document.Written{Content: printed, Notes: page.Notes}, nil
 	}
 	if ctx.Err() != nil {
