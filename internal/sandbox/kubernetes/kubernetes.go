@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -53,7 +54,7 @@ type Options struct {
 // A Launcher starts agents in pods.
 type Launcher struct {
 	o       Options
-	reaped  sync.Once
+	left    atomic.Bool // pods that have ended may be left: see reap
 	reaping sync.WaitGroup
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
@@ -68,6 +69,7 @@ func New(o Options) *Launcher {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Launcher{o: o}
+	l.left.Store(true)
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
 }
@@ -146,7 +148,9 @@ func (l *Launcher) Launch(ctx context.Context, s sandbox.Spec) (sandbox.Link, er
 				Try("ask the operator to run mcp-tools doctor")
 		}
 	}
-	l.reaped.Do(func() { l.reaping.Go(func() { l.reap(a) }) })
+	if l.left.Swap(false) {
+		l.reaping.Go(func() { l.reap(a) })
+	}
 	p := l.pod(s)
 	if err := a.create(ctx, l.o.Namespace, p, false); err != nil {
 		l.remove(a, p.Metadata.Name) // it may have been created after the timeout
@@ -299,12 +303,13 @@ func (l *Launcher) Hosts(ctx context.Context) []sandbox.HostState {
 	return []sandbox.HostState{s}
 }
 
-// reap removes ended pods that killed servers left behind.
+// reap removes ended pods that killed servers left behind, and those that could not be removed.
 func (l *Launcher) reap(a *api) {
 	ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
 	defer cancel()
 	pods, err := a.list(ctx, l.o.Namespace, selector)
 	if err != nil {
+		l.left.Store(true)
 		l.o.Log.Warn("pods that have ended could not be listed", "err", err)
 		return
 	}
@@ -316,11 +321,12 @@ func (l *Launcher) reap(a *api) {
 	}
 }
 
-// remove removes a pod. If the API server does not answer the pod ends by itself, and the next server removes it.
+// remove removes a pod. If the API server does not answer the pod ends by itself, and the start of another pod removes it.
 func (l *Launcher) remove(a *api, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := a.remove(ctx, l.o.Namespace, name); err != nil && status(err) != http.StatusNotFound {
+		l.left.Store(true)
 		l.o.Log.Warn("a pod could not be removed", "container", name, "err", err)
 	}
 }

@@ -212,9 +212,11 @@ func TestLostServer(t *testing.T) {
 	p.cluster.mu.Lock()
 	p.cluster.refuse = nil
 	p.cluster.mu.Unlock()
-	p.reap(p.Launcher.api)
-	if n := p.cluster.count(); n != 0 {
-		t.Errorf("%d pods are left", n)
+	b.Close()
+	p.open(p.spec()) // the next pod of this server or another removes what has ended
+	p.reaping.Wait()
+	if n := p.cluster.count(); n != 1 {
+		t.Errorf("%d pods are there", n)
 	}
 }
 
@@ -230,6 +232,12 @@ func TestEnds(t *testing.T) {
 		"deadline": {func(c *fakeCluster, p *fakePod) {
 			c.end(p, "Failed", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 		}, "DeadlineExceeded"},
+		"over its memory": {func(c *fakeCluster, p *fakePod) { // with cgroup v2 the kernel ends all processes of the container
+			c.change(p, func(s *podStatus) {
+				s.ContainerStatuses = []containerStatus{{Name: container, State: containerState{Terminated: &cause{Reason: "OOMKilled", ExitCode: 137}}}}
+			})
+			c.end(p, "Failed", "", "")
+		}, "the pod has ended: OOMKilled with the exit code 137"},
 		"node lost": {func(c *fakeCluster, p *fakePod) {
 			c.change(p, func(s *podStatus) {
 				s.Reason, s.Message = "NodeLost", "Node n1 which was running the pod is unresponsive"
@@ -240,6 +248,17 @@ func TestEnds(t *testing.T) {
 			c.change(p, func(*podStatus) { delete(c.pods, p.pod.Metadata.Name) })
 			c.end(p, "Failed", "", "")
 		}, "the pod was deleted"},
+		"deleted with grace": {func(c *fakeCluster, p *fakePod) { // it is there until its containers have ended
+			c.change(p, func(*podStatus) { p.pod.Metadata.Deleted = "2026-01-01T00:00:00Z" })
+			c.end(p, "Failed", "", "")
+		}, "the pod was deleted"},
+		"preempted": {func(c *fakeCluster, p *fakePod) {
+			c.change(p, func(s *podStatus) {
+				p.pod.Metadata.Deleted = "2026-01-01T00:00:00Z"
+				s.Conditions = []condition{{Type: "DisruptionTarget", Status: "True", Reason: "PreemptionByScheduler", Message: "preempting to accommodate a higher priority pod"}}
+			})
+			c.end(p, "Failed", "", "")
+		}, "the pod was deleted: PreemptionByScheduler: preempting to accommodate a higher priority pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
@@ -321,28 +340,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestUnschedulable has no node for the pod: the error says so when the time is over.
-func TestUnschedulable(t *testing.T) {
-	p := newPlace(t)
-	p.cluster.start = func(pod *fakePod) bool {
-		p.cluster.change(pod, func(s *podStatus) {
-			s.Conditions = []condition{{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", Message: "0/3 nodes are available: insufficient memory."}}
-		})
-		return false
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		for !p.watched() {
-			time.Sleep(time.Millisecond)
+// TestNotInTime has pods that do not start: the error says why when the time is over.
+func TestNotInTime(t *testing.T) {
+	for want, c := range map[string]condition{
+		"no node takes it: 0/3 nodes are available: insufficient memory.": {Type: "PodScheduled", Status: "False", Reason: "Unschedulable",
+			Message: "0/3 nodes are available: insufficient memory."},
+		"its node does not start it": {Type: "PodScheduled", Status: "True"},
+	} {
+		p := newPlace(t)
+		p.cluster.start = func(pod *fakePod) bool {
+			p.cluster.change(pod, func(s *podStatus) { s.Conditions = []condition{c} })
+			return false
 		}
-		cancel(context.DeadlineExceeded)
-	}()
-	_, err := p.Launch(ctx, p.spec())
-	if err == nil || !strings.Contains(err.Error(), "does not start in time: no node takes it: 0/3 nodes are available: insufficient memory.") {
-		t.Errorf("%v", err)
-	}
-	if n := p.cluster.count(); n != 0 {
-		t.Errorf("%d pods are left", n)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			for !p.watched() {
+				time.Sleep(time.Millisecond)
+			}
+			cancel(context.DeadlineExceeded)
+		}()
+		_, err := p.Launch(ctx, p.spec())
+		if err == nil || !strings.Contains(err.Error(), "does not start in time: "+want) {
+			t.Errorf("%v", err)
+		}
+		if n := p.cluster.count(); n != 0 {
+			t.Errorf("%d pods are left", n)
+		}
 	}
 }
 

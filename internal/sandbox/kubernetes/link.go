@@ -94,7 +94,7 @@ func (k *link) end(said string) error {
 	defer cancel()
 	p, err := k.api.get(ctx, k.launcher.o.Namespace, k.name)
 	for range settles { // the status comes after the end of the stream
-		if err != nil || p.Status.Reason != "" || p.Status.ended() {
+		if err != nil || p.Metadata.Deleted != "" || p.Status.Reason != "" || p.Status.ended() {
 			break
 		}
 		select {
@@ -109,6 +109,8 @@ func (k *link) end(said string) error {
 		why = "the pod was deleted"
 	case err != nil:
 		why = "the API server of Kubernetes does not answer"
+	case p.Status.Reason == "" && p.Metadata.Deleted != "":
+		why = "the pod was deleted" + p.Status.disruption()
 	case p.Status.Reason != "" || p.Status.ended():
 		why = "the pod has ended: " + p.Status.words()
 	default:

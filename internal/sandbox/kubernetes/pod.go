@@ -32,6 +32,7 @@ type (
 		Labels          map[string]string `json:"labels,omitempty"`
 		Annotations     map[string]string `json:"annotations,omitempty"`
 		ResourceVersion string            `json:"resourceVersion,omitempty"`
+		Deleted         string            `json:"deletionTimestamp,omitempty"` // the time; "" if it is not being deleted
 	}
 	pod struct {
 		APIVersion string    `json:"apiVersion,omitempty"`
@@ -283,17 +284,32 @@ func (s podStatus) words() string {
 	return "its phase is " + cmp.Or(s.Phase, "not known")
 }
 
+// disruption returns why a pod is deleted, after a colon, or "" if nothing but a deletion is known.
+func (s podStatus) disruption() string {
+	for _, c := range s.Conditions {
+		if c.Type == "DisruptionTarget" && c.Status == "True" {
+			return ": " + strings.Trim(c.Reason+": "+c.Message, ": ")
+		}
+	}
+	return ""
+}
+
 // waits returns the reason for which a pod does not run.
 func (s podStatus) waits() string {
+	scheduled := false
 	for _, c := range s.Conditions {
 		if c.Type == "PodScheduled" && c.Status == "False" {
 			return "no node takes it: " + cmp.Or(c.Message, c.Reason)
 		}
+		scheduled = scheduled || c.Type == "PodScheduled"
 	}
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
+		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
 			return w.Reason + " " + w.Message
 		}
+	}
+	if scheduled && s.Phase == "Pending" {
+		return "its node does not start it"
 	}
 	return "its phase is " + cmp.Or(s.Phase, "not known")
 }
