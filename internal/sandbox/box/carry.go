@@ -30,6 +30,9 @@ func (b *Box) carry(c sandbox.Carried) {
 	b.files = mirror.New(o)
 }
 
+// errDeaf means that the machine of a box does not answer.
+var errDeaf = tool.Errorf(tool.Unavailable, "it does not answer").Try("try again: the next command gets another sandbox")
+
 // watch loses the box if its machine does not answer while commands run.
 func (b *Box) watch() {
 	ticker := time.NewTicker(askAfter)
@@ -47,7 +50,7 @@ func (b *Box) watch() {
 				b.asked.Store(now.UnixNano())
 				go func() { _ = b.send(wire.Ping, 0, nil) }() // an error means that the box is lost
 			case now.Sub(time.Unix(0, b.asked.Load())) >= lostAfter-askAfter:
-				b.lose(fmt.Errorf("%s does not answer", b.carried.Host))
+				b.lose(errDeaf)
 				b.shut()
 				return
 			}
