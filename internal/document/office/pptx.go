@@ -238,15 +238,27 @@ func (d *pptx) body(n, ph *pack.Node) {
 		return
 	}
 	counts := map[int]int{}
+	code, blank := false, 0 // the last paragraph with text is code, and so many without text follow it
 	for _, paragraph := range n.Children("a:p") {
 		var line md.Inline
 		d.text(paragraph, &line)
 		if line.Empty() {
+			blank++
 			continue
 		}
 		properties := paragraph.Child("a:pPr")
 		level := min(max(number(properties.Attr("lvl"), 0), 0), 8)
 		bullet := d.bullet(properties, n, ph, level)
+		before := code
+		if code = isCode(paragraph) && (bullet == nil || bullet.Name == "a:buNone"); code {
+			if !before {
+				blank = 0
+			}
+			d.out.Code(strings.Repeat("\n", blank) + codeOf(paragraph))
+			blank = 0
+			continue
+		}
+		blank = 0
 		for deeper := range counts {
 			if deeper > level || deeper == level && bullet == nil {
 				delete(counts, deeper)
@@ -268,6 +280,41 @@ func (d *pptx) body(n, ph *pack.Node) {
 			d.out.Item(level, "-", line.Markdown())
 		}
 	}
+}
+
+// isCode reports whether all text of a paragraph is in a font for code.
+func isCode(paragraph *pack.Node) bool {
+	runs := paragraph.Children("a:r")
+	for _, r := range runs {
+		if !isCodeFont(r.At("a:rPr", "a:latin").Attr("typeface")) {
+			return false
+		}
+	}
+	return len(runs) > 0
+}
+
+// isCodeFont reports whether a font has letters of one width, as code is written.
+func isCodeFont(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "consolas", "menlo", "monaco", "lucida console":
+		return true
+	}
+	return strings.HasPrefix(name, "courier") || strings.HasSuffix(name, " mono") || strings.HasSuffix(name, " code")
+}
+
+// codeOf returns the text of a paragraph of code, with its blanks.
+func codeOf(paragraph *pack.Node) string {
+	var b strings.Builder
+	for _, n := range paragraph.Kids {
+		switch n.Name {
+		case "a:r":
+			b.WriteString(strings.ReplaceAll(n.Child("a:t").Content(), "\v", "\n"))
+		case "a:br":
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }
 
 func pptxFormat(name string) string {

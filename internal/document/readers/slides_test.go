@@ -26,13 +26,14 @@ func TestSlidesAreReadBack(t *testing.T) {
 	long := strings.Repeat("- a line of a long list\n", 60)
 	rows := "| a | b |\n|---|---|\n" + strings.Repeat("| 1 | 2 |\n", 20)
 	code := "~~~\n" + strings.Repeat("x = 1\n", 11) + "~~~\n"
-	coded := strings.TrimSuffix(strings.Repeat("x = 1\n\n", 11), "\n\n")
+	coded := "```\n" + strings.Repeat("x = 1\n", 11) + "```"
 	for _, test := range []struct{ name, in, want string }{
 		{"code above a table", "# A\n\n" + code + rows[:70], coded + "\n~~\n# A\n\n| a | b |"},
 		{"code below text", "# A\n\n" + strings.Repeat("text\n\n", 8) + code, "text\n~~\n# A\n\n" + coded},
 		{"code beside a picture, above a table", "# A\n\n![a box](box.png)\n\n" + strings.ReplaceAll(code, "x = 1", strings.Repeat("x", 80)) + rows[:70],
 			strings.ReplaceAll(coded, "x = 1", strings.Repeat("x", 80)) + "\n~~\n# A\n\n![a box]"},
-		{"code that fits no slide", "# A\n\n" + strings.ReplaceAll(code, "x = 1\n", strings.Repeat("y\n", 10)), "y\n~~\n# A\n\ny"},
+		{"code with blanks", "# A\n\n~~~py\nif x:\n    y = \"``\"\n\n\n    z\n~~~\n\ntext `z`\n\n- `item`", "# A\n\n```\nif x:\n    y = \"``\"\n\n\n    z\n```\n\ntext z\n\n- item"},
+		{"code that fits no slide", "# A\n\n" + strings.ReplaceAll(code, "x = 1\n", strings.Repeat("y\n", 10)), "y\n```\n~~\n# A\n\n```\ny"},
 		{"a slide for each heading", "# A\n\none\n\n## B\n\ntwo", "# A\n\none\n~~\n# B\n\ntwo"},
 		{"a title and an author", "---\ntitle: T\nauthor: Ann\n---\n# A", "# T\n\nAnn\n~~\n# A"},
 		{"a deeper heading", "# A\n\n### B\n\ntext", "# A\n\n**B**\n\ntext"},
