@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -41,6 +43,7 @@ type Running struct {
 	Tabs    int       `json:"tabs"`
 	Used    time.Time `json:"used"`
 	Person  string    `json:"person,omitempty"` // who has it; "" for the agent
+	Focus   string    `json:"focus,omitempty"`  // the element that gets the keys, for the person who looks at it and has it
 }
 
 // An Input is something that a person does in a browser: a click at a point, a text, or a key.
@@ -320,5 +323,48 @@ func (b *Browsers) Look(ctx context.Context, id, who string) (picture []byte, no
 	if err != nil {
 		return nil, now, fmt.Errorf("no picture: %w", err)
 	}
+	if who != "" && now.Person == who {
+		now.Focus = t.main.focus(ctx)
+	}
 	return taken.Data, now, nil
+}
+
+// focused returns the element that gets the keys, also in frames of the same process.
+const focused = `(() => {
+	let e = document.activeElement;
+	for (let inner; e && (inner = e.shadowRoot ? e.shadowRoot.activeElement : e.contentDocument && e.contentDocument.activeElement);) e = inner;
+	return e;
+})()`
+
+// focus describes the element that gets the keys as a screen reader would: its name, its role and its state, and what is
+// chosen in a list, but not what is typed in a field. Without such an element, and while a page changes, it returns "".
+func (p *pageTarget) focus(ctx context.Context) string {
+	found, err := call(ctx, p.endpoint, runtime.Evaluate, runtime.EvaluateParams{Expression: focused})
+	if err != nil || found.Result == nil || found.Result.ObjectID == "" {
+		return ""
+	}
+	id := found.Result.ObjectID
+	defer func() { _ = run(ctx, p.endpoint, runtime.ReleaseObject, runtime.ReleaseObjectParams{ObjectID: id}) }() // else the page is gone
+	tree, err := call(ctx, p.endpoint, accessibility.GetPartialAXTree,
+		accessibility.GetPartialAXTreeParams{ObjectID: id, FetchRelatives: new(false)})
+	if err != nil || len(tree.Nodes) == 0 {
+		return ""
+	}
+	from := tree.Nodes[0]
+	n := node{role: valueText(from.Role), name: valueText(from.Name), value: valueText(from.Value)}
+	for _, p := range from.Properties {
+		value := valueText(p.Value)
+		switch n.addState(p.Name, value); {
+		case p.Name == accessibility.PropertyNameEditable:
+			n.value = ""
+		case p.Name == accessibility.PropertyNameChecked && value == "false":
+			n.states = append(n.states, "not checked")
+		}
+	}
+	if from.Ignored || n.role == "RootWebArea" || n.role == "generic" {
+		return ""
+	}
+	n.states = slices.DeleteFunc(n.states, func(state string) bool { return state == "focused" })
+	parts := append([]string{short(n.name, 100), n.role, short(n.value, 100)}, n.states...)
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }

@@ -65,37 +65,49 @@ func TestAccessibility(t *testing.T) {
 		"rooms/questions", "rooms/bridge/show?arg.name=docs&run=1", "rooms/questions/answer", "rooms/audit/tail?run=1", "health", "none", "../..")
 }
 
-// look looks at pages in both colour schemes.
+// look looks at pages in both colour schemes, at 200 % and on a phone.
 func (b *chromium) look(base, script string, pages ...string) {
 	b.Helper()
 	for _, page := range pages {
-		for _, scheme := range []string{"light", "dark"} {
-			b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-				_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-				})
-				return err
-			}))
-			if scheme == "light" {
-				b.run(chromedp.Navigate(base+"/"+page), chromedp.WaitVisible("h1"))
-				eval[any](b, script+";0")
-			}
-			eval[any](b, `window.found = "", axe.run(document, {resultTypes: ["violations"]}).then((r) => { window.found = JSON.stringify(r.violations.map((v) =>
-				v.id + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.html.slice(0, 150)).join(" | "))); },
-				(e) => { window.found = JSON.stringify([String(e)]); }), 0`)
-			found := ""
-			for ; found == "" && b.ctx.Err() == nil; found = eval[string](b, "window.found") {
-				<-time.After(5 * time.Millisecond) // the page works
-			}
-			var violations []string
-			if err := json.Unmarshal([]byte(found), &violations); err != nil || len(violations) > 0 {
-				b.Errorf("%s, %s: %v %q", page, scheme, err, violations)
-			}
-		}
-		b.run(chromedp.EmulateViewport(600, 450))
-		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 600 {
-			b.Errorf("%s at 200 %% is %d pixels wide", page, wide)
-		}
-		b.run(chromedp.EmulateViewport(1200, 900))
+		b.run(chromedp.Navigate(base+"/"+page), chromedp.WaitVisible("h1"))
+		b.lookNow(script, page)
 	}
+}
+
+// lookNow looks at the page that is open.
+func (b *chromium) lookNow(script, page string) {
+	b.Helper()
+	eval[any](b, script+";0")
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		eval[any](b, `window.found = "", axe.run(document, {resultTypes: ["violations"]}).then((r) => { window.found = JSON.stringify(r.violations.map((v) =>
+			v.id + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.html.slice(0, 150)).join(" | "))); },
+			(e) => { window.found = JSON.stringify([String(e)]); }), 0`)
+		found := ""
+		for ; found == "" && b.ctx.Err() == nil; found = eval[string](b, "window.found") {
+			<-time.After(5 * time.Millisecond) // the page works
+		}
+		var violations []string
+		if err := json.Unmarshal([]byte(found), &violations); err != nil || len(violations) > 0 {
+			b.Errorf("%s, %s: %v %q", page, scheme, err, violations)
+		}
+	}
+	for _, width := range []int{600, 320} { // browsers zoom to 200 % by halving the width
+		b.run(chromedp.EmulateViewport(int64(width), 450))
+		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > width {
+			b.Errorf("%s on a screen of %d pixels is %d pixels wide", page, width, wide)
+		}
+	}
+	b.run(chromedp.EmulateViewport(1200, 900))
+}
+
+// scheme sets the colours that the person prefers.
+func (b *chromium) scheme(scheme string) {
+	b.Helper()
+	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
 }

@@ -26,18 +26,27 @@ type runningBrowser struct {
 	Tabs    int       `json:"tabs"`
 	Used    time.Time `json:"used"`
 	Person  string    `json:"person"`
+	Focus   string    `json:"focus"`
 	Picture []byte    `json:"picture"`
 }
 
-// browserKeys are the keys that the page has buttons for.
-func browserKeys() []string {
-	return []string{"Enter", "Tab", "Backspace", "Escape", "PageDown", "PageUp", "Control+a"}
+// A browserKey is a key that the page has a button for.
+type browserKey struct{ Key, Name, Does string }
+
+func browserKeys() []browserKey {
+	return []browserKey{
+		{"Tab", "Tab", "next field"}, {"Shift+Tab", "Shift+Tab", "field before"}, {"Enter", "Enter", "press or send"},
+		{"Space", "Space", "tick or press"}, {"ArrowUp", "Arrow up", ""}, {"ArrowDown", "Arrow down", ""},
+		{"ArrowLeft", "Arrow left", ""}, {"ArrowRight", "Arrow right", ""}, {"Backspace", "Backspace", "delete a character"},
+		{"Control+a", "Ctrl+A", "select all"}, {"Escape", "Escape", "close"}, {"PageUp", "Page up", "scroll"},
+		{"PageDown", "Page down", "scroll"},
+	}
 }
 
 type browserData struct {
 	runningBrowser
 	Mine bool // the person has it
-	Keys []string
+	Keys []browserKey
 }
 
 func (r *Request) browsers() (list []runningBrowser, err error) {
@@ -126,7 +135,8 @@ func (c *Console) browserFrames(w http.ResponseWriter, r *Request) {
 			return errSeen
 		}
 		state, err := json.Marshal(map[string]any{
-			"url": terminal.Short(terminal.OneLine(b.URL), 200), "person": b.Person, "picture": base64.StdEncoding.EncodeToString(b.Picture),
+			"url": terminal.Short(terminal.OneLine(b.URL), 200), "person": b.Person, "focus": terminal.Short(terminal.OneLine(b.Focus), 300),
+			"picture": base64.StdEncoding.EncodeToString(b.Picture),
 		})
 		if err != nil {
 			return err

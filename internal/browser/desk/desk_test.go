@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/browser"
@@ -41,8 +43,9 @@ func TestMain(m *testing.M) {
 // hang is how long the test waits for what must happen.
 const hang = 5 * time.Minute
 
-// A shop has a login whose password the page shows afterwards, as some do with names.
-func newShop(t *testing.T, password string) *httptest.Server {
+// newShop returns a shop with a login whose password the page shows afterwards, as some do with names, and a form whose
+// fields it sends on.
+func newShop(t *testing.T, password string, sent chan<- url.Values) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -56,6 +59,18 @@ func newShop(t *testing.T, password string) *httptest.Server {
 			who = "ann, with " + r.FormValue("p")
 		}
 		fmt.Fprintf(w, "<title>Shop</title><h1>Welcome %s</h1>", who)
+	})
+	mux.HandleFunc("GET /form", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<title>Form</title><form action=/sent><label>Name <input name=name></label>
+			<label>Password <input type=password name=password></label>
+			<label>Country <select name=country><option>Denmark<option>Norway<option>Sweden</select></label>
+			<label><input type=checkbox name=stay value=yes> Stay logged in</label>
+			<label>Note <textarea name=note></textarea></label> <button>Send</button></form>`)
+	})
+	mux.HandleFunc("GET /sent", func(w http.ResponseWriter, r *http.Request) {
+		sent <- r.URL.Query()
+		fmt.Fprint(w, "<title>Sent</title><h1>Thank you</h1>")
 	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -79,7 +94,8 @@ func TestTakeOver(t *testing.T) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	net := egresstest.New(t, map[string]*httptest.Server{"shop.example": newShop(t, password)})
+	sent := make(chan url.Values, 1)
+	net := egresstest.New(t, map[string]*httptest.Server{"shop.example": newShop(t, password, sent)})
 	var browsers *browser.Browsers
 	people := &desk.Desk{Dir: filepath.Join(data, desk.Dir), Browsers: func() *browser.Browsers { return browsers }}
 	if browsers, err = browser.New(browser.Options{
@@ -194,11 +210,86 @@ func TestTakeOver(t *testing.T) {
 			}
 		}
 	}
+	if _, err := do(browser.Request{Action: browser.Open, URL: "http://shop.example/form"}); err != nil {
+		t.Fatal(err)
+	}
+	(&keyboard{t, tab}).fillIn()
+	if got := (<-sent).Encode(); got != "country=Norway&name=ann&note=first+line%0D%0Asecond&password=Correct-horse+7%26%C3%BC&stay=yes" {
+		t.Errorf("the form was sent with %s", got)
+	}
+	if page, err := do(browser.Request{Action: browser.Snapshot}); err != nil || !strings.Contains(page, "Thank you") {
+		t.Errorf("after the form: %q, %v", page, err)
+	}
 	verbs := recorded()
 	if all := fmt.Sprint(verbs); strings.Contains(all, "horse") || !strings.Contains(all, "browser take") || !strings.Contains(all, "browser input") ||
 		!strings.Contains(all, "browser give") || !strings.Contains(all, "(hidden)") {
 		t.Errorf("the audit log has %s", all)
 	}
+}
+
+// A keyboard is all that a person has: no mouse, and no eyes for the picture.
+type keyboard struct {
+	*testing.T
+	tab context.Context
+}
+
+func (k *keyboard) run(actions ...chromedp.Action[chromedp.Void]) {
+	k.Helper()
+	if err := chromedp.Do(k.tab, actions...); err != nil {
+		k.Fatal(err)
+	}
+}
+
+// to presses Tab until an element whose text begins with some words has the focus.
+func (k *keyboard) to(words string) {
+	k.Helper()
+	for range 60 {
+		k.run(chromedp.KeyEvent(kb.Tab))
+		at, err := chromedp.Run(k.tab, chromedp.Evaluate[string]("document.activeElement.id + document.activeElement.textContent.trim()"))
+		if err != nil {
+			k.Fatal(err)
+		}
+		if strings.HasPrefix(at, words) {
+			return
+		}
+	}
+	k.Fatalf("Tab does not reach %q", words)
+}
+
+// press presses a button of the console, and waits until it has said which element of the page gets the keys then.
+func (k *keyboard) press(words, focus string) {
+	k.Helper()
+	k.to(words)
+	k.run(chromedp.KeyEvent(kb.Enter))
+	if err := chromedp.Do(k.tab, chromedp.Poll[chromedp.Void](fmt.Sprintf(
+		"document.getElementById('browser-focus')?.textContent === 'The cursor of the page is in: ' + %q", focus), chromedp.WithPollingTimeout(hang))); err != nil {
+		page, _ := chromedp.Run(k.tab, chromedp.Evaluate[string]("document.body.innerText"))
+		k.Fatalf("after %q the focus is not said to be in %q: %v; the page is %s", words, focus, err, page)
+	}
+}
+
+// fillIn takes the browser over and fills in the form of the shop.
+func (k *keyboard) fillIn() {
+	k.Helper()
+	k.run(chromedp.Reload(), chromedp.WaitVisible(`form[action$="/take"]`))
+	k.to("Take it over")
+	k.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`input#screen[src^="data:image/jpeg"]`))
+	k.press("Tab", "Name, textbox")
+	for _, one := range []struct{ text, button, focus string }{
+		{"ann", "Type, then Tab", "Password, textbox"}, {"Correct-horse 7&ü", "Type, then Tab", "Country, combobox, Denmark, collapsed"},
+		{"", "Arrow down", "Country, combobox, Norway, collapsed"}, {"", "Tab", "Stay logged in, checkbox, not checked"},
+		{"", "Space", "Stay logged in, checkbox, checked"}, {"", "Shift+Tab", "Country, combobox, Norway, collapsed"},
+		{"", "Tab", "Stay logged in, checkbox, checked"}, {"", "Tab", "Note, textbox"},
+		{"first line", "Type, then Enter", "Note, textbox"}, {"second", "Type, then Tab", "Send, button"}, {"", "Enter", "nothing"},
+	} {
+		if one.text != "" {
+			k.to("browser-text")
+			k.run(chromedp.KeyEvent(one.text))
+		}
+		k.press(one.button, one.focus)
+	}
+	k.to("Give it back")
+	k.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`form[action$="/take"]`))
 }
 
 // newConsole serves a console of another process than the server with the browser would be: it knows the data directory only.
