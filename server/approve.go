@@ -325,8 +325,9 @@ func (c *call) noApproverError(p proposal) error {
 			"a client that supports elicitation can ask them, "+
 			"and the operator can allow it in the policy")
 	}
-	return c.refusal(p, "say to the user: \"Please run mcp-tools approvals watch on the machine of the server, leave "+
-		"it running, and tell me to go on.\" Then call it again: it will wait for the answer")
+	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again: it will wait for the answer",
+		fmt.Sprintf("Please run %s on the machine of the server%s, leave it running, and tell me to go on.",
+			c.server.command("", "approvals watch", c.Transport), c.server.sameData(c.Transport))))
 }
 
 // storeQuestion puts the question where people can answer it for some time. It returns "" if
@@ -399,7 +400,7 @@ func (c *call) unanswered(q approvals.Call, sealed callState) error {
 			Try("ask the user how to continue before you call it again")
 	case sealed.Question != "":
 		return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
-			Try("%s, then call it again; or continue without it", c.server.askUserToWatch())
+			Try("%s, then call it again; or continue without it", c.server.askUserToWatch(c.Transport))
 	}
 	return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
 		Try("ask the user to be there for the question, then call it again; or continue without it")

@@ -116,24 +116,43 @@ func (c *call) leaveOpen(ctx context.Context, p proposal, q approvals.Call, open
 		}
 		c.server.left.put(leftKey{p.sent, q.Basis}, open, time.Now())
 	}
-	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again, unchanged", c.server.wayToAnswer(open)))
+	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again, unchanged", c.server.wayToAnswer(open, c.Transport)))
 }
 
 // wayToAnswer returns the sentence for the user about a question.
-func (s *Server) wayToAnswer(id string) string {
+func (s *Server) wayToAnswer(id, transport string) string {
 	if page := s.questionPage(id); page != "" {
 		return fmt.Sprintf("Please decide on %s and then tell me to go on.", page)
 	}
-	return fmt.Sprintf("Please run `mcp-tools ui` in a terminal on the machine of the server and decide there, or run "+
-		"`mcp-tools approvals allow %s` (or deny). Then tell me to go on.", id)
+	return fmt.Sprintf("Please run %s in a terminal on the machine of the server and decide there, or run %s (or deny)%s. "+
+		"Then tell me to go on.", s.command("`", "ui", transport), s.command("`", "approvals allow "+id, transport),
+		s.sameData(transport))
 }
 
 // askUserToWatch returns advice for the model about a call that waited in vain.
-func (s *Server) askUserToWatch() string {
+func (s *Server) askUserToWatch(transport string) string {
 	if page := s.questionPage(""); page != "" {
 		return fmt.Sprintf("ask the user to open %s and to leave it open", page)
 	}
-	return "ask the user to run `mcp-tools ui` or `mcp-tools approvals watch` on the server's machine"
+	return fmt.Sprintf("ask the user to run %s or %s on the server's machine%s", s.command("`", "ui", transport),
+		s.command("`", "approvals watch", transport), s.sameData(transport))
+}
+
+// command returns a command of this program that reaches the data of this server, between two marks. Clients on another
+// machine do not get the paths in its flags.
+func (s *Server) command(mark, command, transport string) string {
+	if s.DataFlags != "" && transport == "stdio" {
+		command += " " + s.DataFlags
+	}
+	return mark + "mcp-tools " + command + mark
+}
+
+// sameData returns the advice that takes the place of the flags for clients on another machine.
+func (s *Server) sameData(transport string) string {
+	if s.DataFlags == "" || transport == "stdio" {
+		return ""
+	}
+	return ", with the same --data and --config as the server"
 }
 
 // questionPage returns the address of the page where a person answers a question, or, for "", of the page of all

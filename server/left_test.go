@@ -73,6 +73,25 @@ func TestRefusedWithTheAddressOfThePage(t *testing.T) {
 	}
 }
 
+// TestRefusedWithTheDataOfTheServer: the commands for the user reach the data of the server. Clients on another machine do
+// not get its path.
+func TestRefusedWithTheDataOfTheServer(t *testing.T) {
+	for transport, want := range map[string][]string{
+		"stdio": {"`mcp-tools ui --data '/srv/my data'` in a terminal", "--data '/srv/my data'` (or deny). Then"},
+		"http":  {"`mcp-tools ui` in a terminal", "` (or deny), with the same --data and --config as the server. Then"},
+	} {
+		d := newMemoryApprovals()
+		d.attended = false
+		b := newTestServer(t, withApprovals(d), func(c *Config) { c.DataFlags = "--data '/srv/my data'" })
+		got := callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Access.Transport = transport }).Result.Text()
+		for _, words := range want {
+			if !strings.Contains(got, words) || strings.Contains(got, "/srv") != (transport == "stdio") {
+				t.Errorf("over %s it is refused with %s", transport, got)
+			}
+		}
+	}
+}
+
 func TestNoQuestionIsLeftOpen(t *testing.T) {
 	never := func(c *Config) { c.Settings.ApprovalWait = "never" }
 	for name, test := range map[string]struct {

@@ -63,6 +63,7 @@ type Config struct {
 	Results   ResultStore
 	Approvals Approvals                   // nil: only the client can be asked
 	Page      func(id string) string      // address of the page of a question, "" while there is none; may be nil
+	DataFlags string                      // flags with which commands reach the data of this server, such as --data DIR; "": none is needed
 	Library   Library                     // nil: there are only tools
 	Skills    SkillLibrary                // the skills of Library; nil: there are none
 	AppPage   func() string               // returns the HTML that shows results in MCP Apps; nil for none

@@ -237,7 +237,7 @@ func (x *rpcRequest) race(ctx context.Context, ask *InputRequest) (answers map[s
 func (x *rpcRequest) await(ctx context.Context, id string) (ended bool) {
 	s := x.session.server
 	message := fmt.Sprintf("not started: waiting for a person's approval %s; "+
-		"on the server's machine: mcp-tools approvals allow %s", id, id)
+		"on the server's machine: %s%s", id, s.command("", "approvals allow "+id, x.access.Transport), s.sameData(x.access.Transport))
 	if page := s.questionPage(id); page != "" {
 		message = fmt.Sprintf("not started: waiting for a person's approval %s on %s", id, page)
 	}

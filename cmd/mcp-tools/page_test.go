@@ -416,7 +416,7 @@ func TestRefusalLeadsToThePage(t *testing.T) {
 		return body
 	}
 	refused := call()
-	id := regexp.MustCompile("decide there, or run `mcp-tools approvals allow (\\w+)`").FindStringSubmatch(refused)
+	id := regexp.MustCompile("decide there, or run `mcp-tools approvals allow (\\w+)").FindStringSubmatch(refused)
 	if id == nil {
 		t.Fatalf("it is refused with %s", refused)
 	}

@@ -349,7 +349,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, Failing: a.audit.Failing, Lacks: a.lacks, Elsewhere: ifReplicated(a, a.elsewhere), TaskElsewhere: ifReplicated(a, a.taskElsewhere), Rows: a.sessionRows(),
 		AuditLog:  a.audit,
 		Results:   a.results,
-		Approvals: a.approvals, Page: a.questionPage,
+		Approvals: a.approvals, Page: a.questionPage, DataFlags: a.env.dataFlags(a.loaded.Config.Store.DSN != ""),
 		Observer: a.calls, Meter: meter(a.store.Meter()), Enter: a.enter(pauses), Log: a.log, Library: a.library(),
 		Skills: a.skills, AppPage: view.Page,
 		Settings: a.settings(),

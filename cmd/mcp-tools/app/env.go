@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -90,6 +92,35 @@ func explainMissing(err error) error {
 
 // DataDir returns the data directory.
 func (e *Env) DataDir() (string, error) { return config.DataDir(e.Data, e.Getenv) }
+
+// dataFlags returns the flags with which a command in another terminal reaches the data of this server, "" if it needs none.
+// storeNamed means that the settings name the store.
+func (e *Env) dataFlags(storeNamed bool) string {
+	other := func(name string) string { // the environment of another terminal
+		if name == config.EnvData || name == config.EnvConfig {
+			return ""
+		}
+		return e.Getenv(name)
+	}
+	var flags []string
+	add := func(name string, path func(string, func(string) string) (string, error), flag string) {
+		here, err := path(flag, e.Getenv)
+		if there, _ := path("", other); err != nil || here == there {
+			return
+		}
+		if quoted, err := syntax.Quote(here, syntax.LangPOSIX); err == nil && runtime.GOOS != "windows" {
+			here = quoted
+		} else if strings.ContainsAny(here, " &()^%") {
+			here = `"` + here + `"`
+		}
+		flags = append(flags, name+" "+here)
+	}
+	add("--data", config.DataDir, e.Data)
+	if storeNamed {
+		add("--config", config.File, e.ConfigFile)
+	}
+	return strings.Join(flags, " ")
+}
 
 // ClientCommand returns the command for clients to start this program: the path of
 // [Executable], or npx with the package of this version if npx has started the program, because
