@@ -6,7 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/width"
 
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -49,12 +50,16 @@ type node struct {
 	Class    string // of its type, for its colour
 	Distance int    // relations between it and the entity in the middle
 	angle    float64
+
+	TextX, TextY float64 // of the label
+	Anchor       string  // the side of the label at TextX: start, middle or end
 }
 
 type edge struct {
 	From, To     node
 	Type         string
-	X, Y         float64 // of the text
+	Label        string  // "" if there is no room for it
+	X, Y         float64 // of the label
 	FromX, FromY float64
 	ToX, ToY     float64
 }
@@ -64,6 +69,7 @@ const (
 	graphMargin = 90.0 // for the names
 	graphNodes  = 60   // that a picture has at most
 	graphNames  = 300
+	graphLabels = 25 // edges that have labels at most
 	// graphColours is how many colours console.css has for types of entities.
 	graphColours = 6
 )
@@ -198,22 +204,23 @@ func (d *graphData) place(entities []entity, relations []relation) {
 			top, bottom = min(top, n.Y), max(bottom, n.Y)
 		}
 	}
-	left, right := 0.0, float64(graphSize)
+	taken := make([]rect, 0, 2*len(d.Nodes))
 	for _, n := range d.Nodes {
-		switch text := labelWidth * float64(utf8.RuneCountInString(n.Label())); n.Anchor() {
-		case "end":
-			left = min(left, n.TextX()-text)
-		case "start":
-			right = max(right, n.TextX()+text)
-		}
+		taken = append(taken, rect{n.X - n.R, n.Y - n.R, n.X + n.R, n.Y + n.R})
 	}
-	d.ViewBox = fmt.Sprintf("%.0f %.0f %.0f %.0f", left, top-graphMargin/2, right-left, bottom-top+graphMargin)
+	frame := rect{0, top - graphMargin/2, graphSize, bottom + graphMargin/2}
+	for i := range d.Nodes {
+		at := d.Nodes[i].placeLabel(taken)
+		taken = append(taken, at)
+		frame.left, frame.right = min(frame.left, at.left), max(frame.right, at.right)
+	}
+	d.ViewBox = fmt.Sprintf("%.0f %.0f %.0f %.0f", frame.left, frame.top, frame.right-frame.left, frame.bottom-frame.top)
 	for _, r := range relations {
 		from, to := byID[r.From], byID[r.To]
 		if from == nil || to == nil || from.Distance < 0 || to.Distance < 0 {
 			continue
 		}
-		e := edge{From: *from, To: *to, Type: r.Type, X: round((from.X + to.X) / 2), Y: round((from.Y + to.Y) / 2)}
+		e := edge{From: *from, To: *to, Type: r.Type}
 		// The line ends at the rim of the circles, so that its arrow can be seen.
 		if length := math.Hypot(to.X-from.X, to.Y-from.Y); length > 0 {
 			dx, dy := (to.X-from.X)/length, (to.Y-from.Y)/length
@@ -222,45 +229,82 @@ func (d *graphData) place(entities []entity, relations []relation) {
 		}
 		d.Edges = append(d.Edges, e)
 	}
+	if len(d.Edges) > graphLabels {
+		return
+	}
+	for i := range d.Edges {
+		taken = d.Edges[i].placeLabel(taken)
+	}
 }
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
-// labelWidth is about the width of a letter of a label.
-const labelWidth = 9
+// A rect is a place in the picture.
+type rect struct{ left, top, right, bottom float64 }
+
+func (r rect) meets(all []rect) bool {
+	return slices.ContainsFunc(all, func(o rect) bool {
+		return r.left < o.right && o.left < r.right && r.top < o.bottom && o.top < r.bottom
+	})
+}
+
+// textAt returns about the place of a text of some size whose base line is at y.
+func textAt(text, anchor string, x, y, size float64) rect {
+	wide := 0.0
+	for _, r := range text {
+		wide += .6 * size
+		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+			wide += .4 * size
+		}
+	}
+	switch anchor {
+	case "end":
+		x -= wide
+	case "middle":
+		x -= wide / 2
+	}
+	return rect{x, y - size, x + wide, y + size/4}
+}
 
 // Label returns the text beside a node.
-func (n node) Label() string { return terminal.Short(terminal.OneLine(n.Name), 22) }
+func (n *node) Label() string { return terminal.Short(terminal.OneLine(n.Name), 22) }
 
-// Anchor returns the side of the text at the point of a node.
-func (n node) Anchor() string {
-	switch {
-	case n.Distance == 0 || math.Abs(n.X-graphSize/2) < 20:
-		return "middle"
-	case n.X < graphSize/2:
-		return "end"
+// placeLabel puts the label of a node where it covers nothing: outside the rings if it can, else on another side.
+func (n *node) placeLabel(taken []rect) rect {
+	type place struct {
+		x, y   float64
+		anchor string
 	}
-	return "start"
+	const center, size = graphSize / 2.0, 15.0
+	left, right := place{n.X - n.R - 4, n.Y + 4, "end"}, place{n.X + n.R + 4, n.Y + 4, "start"}
+	above, below := place{n.X, n.Y - n.R - 6, "middle"}, place{n.X, n.Y + n.R + 14, "middle"}
+	var places []place
+	switch {
+	case n.Distance == 0 || math.Abs(n.X-center) < 20 && n.Y >= center:
+		places = []place{below, above, right, left}
+	case math.Abs(n.X-center) < 20:
+		places = []place{above, below, right, left}
+	case n.X < center:
+		places = []place{left, above, below, right}
+	default:
+		places = []place{right, below, above, left}
+	}
+	at := func(p place) rect { return textAt(n.Label(), p.anchor, p.x, p.y, size) }
+	free := max(slices.IndexFunc(places, func(p place) bool { return !at(p).meets(taken) }), 0)
+	n.TextX, n.TextY, n.Anchor = round(places[free].x), round(places[free].y), places[free].anchor
+	return at(places[free])
 }
 
-// TextX and TextY are where the text of a node is.
-func (n node) TextX() float64 {
-	switch n.Anchor() {
-	case "end":
-		return n.X - n.R - 4
-	case "start":
-		return n.X + n.R + 4
+// placeLabel puts the label of an edge on its line, as near to the middle as it covers nothing, and adds its place to
+// those that are taken. The page also lists the relations, so that a label without room can be left out.
+func (e *edge) placeLabel(taken []rect) []rect {
+	text := terminal.Short(terminal.OneLine(e.Type), 18)
+	for _, part := range []float64{.5, .42, .58, .34, .66, .26, .74} {
+		x, y := round(e.FromX+(e.ToX-e.FromX)*part), round(e.FromY+(e.ToY-e.FromY)*part)
+		if at := textAt(text, "middle", x, y, 12); !at.meets(taken) {
+			e.Label, e.X, e.Y = text, x, y
+			return append(taken, at)
+		}
 	}
-	return n.X
-}
-
-// TextY is the line of the text of a node.
-func (n node) TextY() float64 {
-	switch {
-	case n.Anchor() != "middle":
-		return n.Y + 4
-	case n.Y < graphSize/2:
-		return n.Y - n.R - 6
-	}
-	return n.Y + n.R + 14
+	return taken
 }

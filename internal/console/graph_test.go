@@ -77,3 +77,36 @@ func TestGraph(t *testing.T) {
 		t.Errorf("without knowledge it got %d", got.status)
 	}
 }
+
+// TestGraphLabels: no label of the graph covers another label or a circle of an entity.
+func TestGraphLabels(t *testing.T) {
+	for rays := range 12 {
+		entities, relations := []entity{{Slug: "sun", Name: "Engine Works"}}, []relation(nil)
+		for i := range rays {
+			slug := fmt.Sprint("ray-", i)
+			entities = append(entities, entity{Slug: slug, Name: []string{"Engine Works", "机械工厂的工程师", "Ada", "\u0645\u0631\u062d\u0628\u0627 \U0001F600"}[i%4]})
+			relations = append(relations, relation{slug, "located in", []string{"sun", fmt.Sprint("ray-", max(i-4, 0))}[i/4%2]})
+		}
+		d := graphData{Center: &entities[0]}
+		d.place(entities, relations)
+		var all []rect
+		named := 0
+		for _, n := range d.Nodes {
+			all = append(all, rect{n.X - n.R, n.Y - n.R, n.X + n.R, n.Y + n.R}, textAt(n.Label(), n.Anchor, n.TextX, n.TextY, 15))
+		}
+		for _, e := range d.Edges {
+			if e.Label != "" {
+				named++
+				all = append(all, textAt(e.Label, "middle", e.X, e.Y, 12))
+			}
+		}
+		for i, one := range all {
+			if one.meets(all[i+1:]) {
+				t.Errorf("%d rays: %v covers another of %v", rays, one, all)
+			}
+		}
+		if named < len(relations)*2/3 {
+			t.Errorf("%d rays: only %d of %d relations have a label", rays, named, len(relations))
+		}
+	}
+}

@@ -56,7 +56,7 @@ func pages() []Page {
 		{Path: "browsers", Title: "Browsers", Where: room.Approver, Room: "browser", Template: "browsers", Data: showBrowsers},
 		{Path: "browsers/{id}", Where: room.Approver, Template: "browser", Data: showBrowser},
 		{Path: "rooms", Title: "More", Where: room.Approver, Template: "rooms", Data: showRooms},
-		{Path: "rooms/{room}", Where: room.Approver, Topics: []string{jobs.Topic}, Template: "room", Data: showRoom},
+		{Path: "rooms/{room}", Where: room.Approver, Topics: []string{jobs.Topic, bridgeTopic}, Template: "room", Data: showRoom},
 		{Path: "rooms/{room}/{verb...}", Where: room.Approver, Template: "verb", Data: showVerb},
 		{Path: "health", Title: "Health", Where: room.Operator, Template: "health", Data: showHealth},
 	}
@@ -311,7 +311,7 @@ func functions() template.FuncMap {
 		"escape": escape, "verb": verbPath, "outcome": outcomeOf,
 		"ms":   func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
 		"add":  func(a, b int) int { return a + b },
-		"diff": diffRows, "held": held, "exact": exact, "owned": func(owner url.Values) template.URL { return template.URL(owner.Encode()) }, "most": func() int { return maxHeld }, "picture": pictureURL, "heading": heading,
+		"diff": diffRows, "oneSided": oneSided, "held": held, "exact": exact, "owned": func(owner url.Values) template.URL { return template.URL(owner.Encode()) }, "most": func() int { return maxHeld }, "picture": pictureURL, "heading": heading,
 		"args": func(v ...any) []any { return v },
 	}
 }

@@ -165,6 +165,15 @@ func diffRows(lines []string) (rows []diffRow) {
 	return rows
 }
 
+// oneSided reports whether a difference has only added or only removed lines, as that of a created or a removed file: it
+// needs no second column.
+func oneSided(lines []string) bool {
+	has := func(mark string) bool {
+		return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, mark) })
+	}
+	return !has(" ") && has("+") != has("-")
+}
+
 // pictureURL returns the address of a picture that stands in the page, "" for one of a type that pages do not show.
 func pictureURL(c today.Change) template.URL {
 	switch c.PictureType {

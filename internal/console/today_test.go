@@ -350,6 +350,16 @@ func TestDiffRows(t *testing.T) {
 	}
 }
 
+func TestOneSided(t *testing.T) {
+	for lines, want := range map[string]bool{
+		"@@ -0,0 +1,2 @@|+a|+b": true, "@@ -1,2 +0,0 @@|-a|-b": true, "@@ -1 +1,2 @@| a|+b": false, "-a|+b": false, "": false,
+	} {
+		if got := oneSided(strings.Split(lines, "|")); got != want {
+			t.Errorf("%q: %v", lines, got)
+		}
+	}
+}
+
 // BenchmarkTodayPage renders the timeline of a day with 10,000 calls of 20 sessions.
 func BenchmarkTodayPage(b *testing.B) {
 	const calls = 10_000

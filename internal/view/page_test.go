@@ -380,6 +380,17 @@ func TestGraphMoves(t *testing.T) {
 		}
 		seen[at] = true
 	}
+	h.RunInside(`document.querySelector("g[role=button]").onclick()`)
+	if got := h.Inside(`(() => {
+		const texts = [...document.querySelectorAll("svg text")].filter((t) => t.textContent && t.getAttribute("visibility") !== "hidden");
+		const all = texts.map((t) => [t.textContent, t.getBoundingClientRect()]), covered = [];
+		all.forEach(([a, x], i) => all.slice(i + 1).forEach(([b, y]) => {
+			if (x.left < y.right - 1 && y.left < x.right - 1 && x.top < y.bottom - 4 && y.top < x.bottom - 4) covered.push(a + " and " + b);
+		}));
+		return all.length > 5 ? covered.join() : "there are few labels";
+	})()`); got != "" {
+		t.Errorf("labels cover each other: %s", got)
+	}
 	many := Graph{Kind: "graph"}
 	for i := range 5000 {
 		many.Nodes = append(many.Nodes, Node{ID: fmt.Sprint(i), Name: fmt.Sprint("node ", i)})

@@ -129,6 +129,8 @@ type served struct {
 	held     []Change          // that wait for an operator
 	refused  []Change          // that an operator has refused
 	left     []string          // tools that are left out, with the reason
+	// wantsLogin means that it wanted one at the last connection.
+	wantsLogin bool
 }
 
 // state is the bridge's knowledge at a moment. It does not change.
@@ -259,6 +261,7 @@ func (b *Bridge) compose(r rows) *state {
 		one := &served{name: name, Server: c, settings: settings, usable: make(map[string]string)}
 		one.list, one.known = r.lists[name]
 		one.known = one.known && one.list.place == c.place()
+		one.wantsLogin = r.logins[name]
 		s.servers[name] = one
 		s.ordered = append(s.ordered, one)
 	}
@@ -534,10 +537,19 @@ func (b *Bridge) masks(text string) bool {
 func (b *Bridge) dial(ctx context.Context, name string, s Server, changed func()) (*upstream.Conn, error) {
 	conn, err := b.connect(ctx, name, s, changed)
 	one := b.now().servers[name]
-	if err != nil || one == nil {
+	if one == nil {
 		return conn, err
 	}
-	if s.identity(tool.Caller{}) != one.identity(tool.Caller{}) { // other credentials may have other tools
+	same := s.identity(tool.Caller{}) == one.identity(tool.Caller{})
+	if wants := errors.Is(err, upstream.ErrLogin); same && wants != one.wantsLogin && (wants || err == nil) {
+		if err := b.changed(ctx, keepWish(ctx, b.o.Store, name, wants)); err != nil {
+			b.o.Log.Warn("operators do not see whether an MCP server wants a login", "server", name, "err", err)
+		}
+	}
+	if err != nil {
+		return conn, err
+	}
+	if !same { // other credentials may have other tools
 		if !b.o.Passive {
 			b.refreshLater(name, 0)
 		}
@@ -631,6 +643,7 @@ type Status struct {
 	Server   Server
 	Settings bool // it is in the settings
 	Known    bool // its tools are known
+	Login    bool // it wanted a login at the last connection
 	Protocol string
 	Program  string
 	Listed   time.Time
@@ -665,7 +678,7 @@ func (b *Bridge) Status(ctx context.Context, wanted ...string) (all []Status, er
 			continue
 		}
 		st := Status{
-			Name: one.name, Server: one.Server, Settings: one.settings, Known: one.known, Protocol: one.list.protocol,
+			Name: one.name, Server: one.Server, Settings: one.settings, Known: one.known, Login: one.wantsLogin, Protocol: one.list.protocol,
 			Program: one.list.program, Listed: one.list.listed, Held: one.held,
 			Refused: one.refused, Left: one.left,
 		}

@@ -87,7 +87,14 @@ func TestLoginInConsole(t *testing.T) {
 	}
 	// A test of the server fails, and its page leads to the login.
 	run(chromedp.Navigate(base+"/rooms/bridge/test?arg.name=hub"), chromedp.Click("main form button"),
-		chromedp.WaitVisible(".notice.bad"), chromedp.Click(`a[href*="/rooms/bridge/login?arg.name=hub"]`),
+		chromedp.WaitVisible(".notice.bad"))
+	// So does the list.
+	run(chromedp.Navigate(base + "/rooms/bridge"))
+	if said, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.querySelector('main').textContent")); err != nil ||
+		!strings.Contains(said, "wants a login") || !strings.Contains(said, "mcp-tools bridge login hub") {
+		t.Errorf("the list is %s, %v", said, err)
+	}
+	run(chromedp.Click(`a[href*="/rooms/bridge/login?arg.name=hub"]`),
 		chromedp.WaitVisible("#arg-name"), chromedp.Click("main form button"),
 		chromedp.WaitVisible("#leave"), chromedp.Click("#leave"),
 		chromedp.WaitVisible("#agree"), chromedp.Click("#agree"),

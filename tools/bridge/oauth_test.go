@@ -170,6 +170,17 @@ func TestLogin(t *testing.T) {
 	if _, err := b.Refresh(t.Context(), "hub"); err == nil || !strings.Contains(err.Error(), "bridge login hub") {
 		t.Fatalf("without a login: %v", err)
 	}
+	listed := func(state, way string) {
+		t.Helper()
+		r, err := listServers(t.Context(), b.Bridge, struct{}{})
+		if table, _ := r.Data.(room.Table); err != nil || table.Rows[1][1] != state || strings.Contains(r.Text(), "mcp-tools bridge login hub") != (way != "") {
+			t.Errorf("the list is %v, %q, %v", r.Data, r.Text(), err)
+		}
+		if r, err := show(t.Context(), b.Bridge, nameArgs{"hub"}); err != nil || strings.Contains(r.Text(), "bridge login hub") != (way != "") {
+			t.Errorf("the server is %q, %v", r.Text(), err)
+		}
+	}
+	listed("wants a login", "bridge login")
 	agree := func(change func(url.Values)) room.Browser {
 		return visitor(func(q url.Values) url.Values {
 			if q.Get("code_challenge_method") != "S256" || q.Get("client_id") != "client-1" || q.Get("resource") == "" ||
@@ -206,6 +217,7 @@ func TestLogin(t *testing.T) {
 	if err := call(); err != nil {
 		t.Errorf("with a login: %v", err)
 	}
+	listed("ready", "")
 	if values, ok := masked.Load("mcp_login.hub"); !ok || !strings.Contains(fmt.Sprint(values), "token-1") {
 		t.Errorf("masked is %v", values)
 	}
@@ -233,6 +245,11 @@ func TestLogin(t *testing.T) {
 	if err := call(); err == nil || !strings.Contains(err.Error(), "bridge login hub") {
 		t.Errorf("a token that was taken back: %v", err)
 	}
+	b.pool.forget("hub")
+	if _, err := b.Refresh(t.Context(), "hub"); err == nil {
+		t.Error("the server answers without a token")
+	}
+	listed("wants a login", "bridge login")
 	if _, err := vault.Get("mcp-login-hub"); err == nil {
 		t.Error("the tokens of the former issuer are kept")
 	}

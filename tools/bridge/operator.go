@@ -386,11 +386,13 @@ func listServers(ctx context.Context, b *Bridge, _ struct{}) (tool.Result, error
 		return tool.Result{}, err
 	}
 	head := []string{"NAME", "STATE", "TOOLS", "HELD", "ACCESS", "WHERE"}
-	return room.Rows(all, "There are no servers; mcp-tools bridge add adds one.", head, func(st Status) []string {
+	r := room.Rows(all, "There are no servers; mcp-tools bridge add adds one.", head, func(st Status) []string {
 		state := "ready"
 		switch {
 		case st.Server.Disabled:
 			state = "disabled"
+		case st.Login:
+			state = "wants a login"
 		case !st.Known:
 			state = "not connected yet"
 		}
@@ -398,7 +400,18 @@ func listServers(ctx context.Context, b *Bridge, _ struct{}) (tool.Result, error
 			st.Name, state, fmt.Sprint(len(st.Tools)), fmt.Sprint(len(st.Held)), cmp.Or(st.Server.Access, AccessAll),
 			terminal.Short(tool.Visible(st.Server.Where()), 60),
 		}
-	}), nil
+	})
+	for _, st := range all {
+		if st.Login && !st.Server.Disabled {
+			r = room.Beside(r, "%s", st.wayToLogin())
+		}
+	}
+	return r, nil
+}
+
+// wayToLogin says how an operator logs in.
+func (st Status) wayToLogin() string {
+	return fmt.Sprintf("%s wants a login: mcp-tools bridge login %s, or \"login\" on the page bridge of the console", st.Name, st.Name)
 }
 
 func show(ctx context.Context, b *Bridge, a nameArgs) (tool.Result, error) {
@@ -408,7 +421,9 @@ func show(ctx context.Context, b *Bridge, a nameArgs) (tool.Result, error) {
 	}
 	st := all[0]
 	lines := fmt.Sprintf("Where: %s\n", tool.Visible(st.Server.Where()))
-	if !st.Known && !st.Server.Disabled {
+	if st.Login {
+		lines += st.wayToLogin() + "\n"
+	} else if !st.Known && !st.Server.Disabled {
 		lines += fmt.Sprintf("Not connected yet; mcp-tools bridge test %s connects, or says why not\n", st.Name)
 	}
 	if st.Known {

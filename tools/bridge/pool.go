@@ -85,6 +85,9 @@ func (p *pool) take(ctx context.Context, key poolKey, s Server, changed func()) 
 		if wait := time.Until(e.retry); wait > 0 && e.opening == nil {
 			err := e.reason
 			p.mu.Unlock()
+			if errors.Is(err, upstream.ErrLogin) {
+				return nil, nil, needsLogin(key.server)
+			}
 			return nil, nil, unreachable(key.server, err).Try("try again in %s",
 				max(wait.Round(time.Second), time.Second))
 		}

@@ -21,6 +21,7 @@ type rows struct {
 	servers map[string]Server
 	lists   map[string]list
 	grants  []Grant
+	logins  map[string]bool // servers that want a login, as was seen at the last connection
 }
 
 // A list is the offer of a server and its accepted part.
@@ -48,7 +49,7 @@ func (l list) held() (waiting, refused []Change) {
 
 // read reads all rows. They are few: an operator adds them.
 func read(ctx context.Context, s *store.Store) (r rows, err error) {
-	r = rows{servers: make(map[string]Server), lists: make(map[string]list)}
+	r = rows{servers: make(map[string]Server), lists: make(map[string]list), logins: make(map[string]bool)}
 	err = s.View(ctx, func(t *store.Tx) error {
 		err := t.Each("SELECT name, config FROM mcp_server", nil, func(scan store.Scan) error {
 			var name, config string
@@ -74,10 +75,33 @@ func read(ctx context.Context, s *store.Store) (r rows, err error) {
 		if err != nil {
 			return err
 		}
+		err = t.Each("SELECT server FROM mcp_login_wanted", nil, func(scan store.Scan) error {
+			var name string
+			err := scan(&name)
+			r.logins[name] = true
+			return err
+		})
+		if err != nil {
+			return err
+		}
 		r.grants, err = store.List(t, grantColumns+" ORDER BY server, agent, usr", nil, scanGrant)
 		return err
 	})
 	return r, err
+}
+
+// keepWish keeps that a server wants a login, or that it wants none any more.
+func keepWish(ctx context.Context, s *store.Store, name string, wants bool) error {
+	return s.Update(ctx, func(t *store.Tx) error {
+		text := "DELETE FROM mcp_login_wanted WHERE server = $1"
+		if wants {
+			text = "INSERT INTO mcp_login_wanted (server) VALUES ($1) ON CONFLICT (server) DO NOTHING"
+		}
+		if n, err := t.Exec(text, name); err != nil || n == 0 {
+			return err
+		}
+		return t.Changed(Topic, name)
+	})
 }
 
 const listColumns = "SELECT server, place, protocol, program, offered, accepted, refused, listed FROM mcp_list"
@@ -285,7 +309,7 @@ func removeServer(ctx context.Context, s *store.Store, name string) error {
 		}
 		for _, text := range []string{
 			"DELETE FROM mcp_list WHERE server = $1", "DELETE FROM mcp_grant WHERE server = $1",
-			"DELETE FROM mcp_request WHERE server = $1",
+			"DELETE FROM mcp_request WHERE server = $1", "DELETE FROM mcp_login_wanted WHERE server = $1",
 		} {
 			if _, err := t.Exec(text, name); err != nil {
 				return err

@@ -14,8 +14,27 @@ views.graph = v => {
     for (const o of nodes) o.g.setAttribute("transform", "translate(" + (o.x * k + tx) + " " + (o.y * k + ty) + ")");
     for (const {a, b, l, t} of edges) {
       l.setAttribute("x1", a.x * k + tx); l.setAttribute("y1", a.y * k + ty); l.setAttribute("x2", b.x * k + tx); l.setAttribute("y2", b.y * k + ty);
-      t.setAttribute("x", mid(a.x, b.x) * k + tx); t.setAttribute("y", mid(a.y, b.y) * k + ty - 3);
-      t.setAttribute("visibility", Math.hypot(a.x - b.x, a.y - b.y) * k < 60 ? "hidden" : "visible"); // it would be below the names
+    }
+    arrange();
+  };
+  // arrange puts names and words of relations where they cover nothing; one without room is not shown until the graph is larger.
+  const arrange = () => {
+    const wide = edges.map(e => e.t.textContent && e.t.getComputedTextLength()), taken = nodes.map(o => [o.x * k - 8, o.y * k - 8, o.x * k + 8, o.y * k + 8]);
+    const place = (t, wide, high, points) => {
+      const free = points.map(([x, y]) => [x, y, [x - wide / 2, y - high, x + wide / 2, y + high / 4]]).find(([, , r]) => !taken.some(o => r[0] < o[2] && o[0] < r[2] && r[1] < o[3] && o[1] < r[3]));
+      t.setAttribute("visibility", free ? "visible" : "hidden");
+      if (free) taken.push(free[2]);
+      return free;
+    };
+    for (const o of [...nodes].sort((a, b) => !!b.n.hit - !!a.n.hit)) {
+      const x = o.x * k, y = o.y * k, side = o.wide / 2 + 12;
+      const at = place(o.t, o.wide, 13, [[x, y + 21], [x, y - 12], [x + side, y + 4], [x - side, y + 4]]);
+      if (at) { o.t.setAttribute("x", at[0] - x); o.t.setAttribute("y", at[1] - y); }
+    }
+    for (const [i, {a, b, t}] of edges.entries()) {
+      const along = p => [(a.x + (b.x - a.x) * p) * k, (a.y + (b.y - a.y) * p) * k - 3];
+      const at = wide[i] && place(t, wide[i], 10, [.5, .42, .58, .34, .66, .26, .74].map(along));
+      if (at) { t.setAttribute("x", at[0] + tx); t.setAttribute("y", at[1] + ty); }
     }
   };
   const zoom = (by, x, y) => { const to = Math.min(Math.max(k * by, .2), 6); tx = x - (x - tx) * to / k; ty = y - (y - ty) * to / k; k = to; move(); };
@@ -29,6 +48,7 @@ views.graph = v => {
   const choose = o => {
     for (const p of nodes) p.c.setAttribute("stroke", p === o ? "var(--fg)" : "var(--bg)");
     for (const e of edges) { const on = e.a === o || e.b === o; e.l.setAttribute("stroke-opacity", on ? 1 : .3); if (on) e.t.textContent = plain(brief(e.e.label, 24)); }
+    arrange();
     about.replaceChildren();
     const head = el("header"), d = el("div");
     d.append(fold(el("h2"), o.n.name), fold(el("div", "dim"), join(o.n.type, list(o.n.aliases).join(", "))));
@@ -42,7 +62,8 @@ views.graph = v => {
   for (const o of nodes) {
     o.g = draw("g", {role: "button", tabindex: 0, "aria-label": plain(join(brief(o.n.name, 100), o.n.type)), style: "cursor:pointer"});
     o.c = draw("circle", {r: o.n.hit ? 9 : 6, style: "fill:" + color(o), stroke: "var(--bg)", "stroke-width": 2});
-    o.g.append(o.c, draw("text", {y: o.n.hit ? 21 : 18, "text-anchor": "middle", style: "fill:var(--fg)" + (o.n.hit ? ";font-weight:600" : "")}, brief(o.n.name, 22)));
+    o.t = draw("text", {"text-anchor": "middle", style: "fill:var(--fg)" + (o.n.hit ? ";font-weight:600" : "")}, brief(o.n.name, 22));
+    o.g.append(o.c, o.t);
     o.g.onclick = () => choose(o);
     o.g.onkeydown = e => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); choose(o); } };
     all.append(o.g);
@@ -62,11 +83,13 @@ views.graph = v => {
     if (e.key === "+" || e.key === "-") zoom(e.key === "+" ? 1.2 : 1 / 1.2, W / 2, H / 2);
   };
   svg.style.touchAction = "none"; svg.style.cursor = "grab";
-  svg.append(all); frame.append(svg); move();
+  svg.append(all); frame.append(svg);
   const bar = el("div", "row");
   for (const [label, name, by] of [["+", "Larger", 1.3], ["\u2212", "Smaller", 1 / 1.3]]) { const b = button(label, () => zoom(by, W / 2, H / 2)); b.setAttribute("aria-label", name); bar.append(b); }
   for (const name of kinds.filter(Boolean).slice(0, 10)) { const t = el("span", "small"), dot = el("span", "dot"); dot.style.background = "var(--c" + kinds.indexOf(name) % 10 + ")"; t.append(dot, plain(brief(name, 40))); bar.append(t); }
   main.append(frame, bar, about);
+  for (const o of nodes) o.wide = o.t.getComputedTextLength(); // a text has a length in the page only
+  move();
   if (v.more) main.append(el("p", "dim", "There is more than is drawn."));
   const start = nodes.find(o => o.n.name === v.from);
   if (start) choose(start);
