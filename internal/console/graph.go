@@ -204,17 +204,6 @@ func (d *graphData) place(entities []entity, relations []relation) {
 			top, bottom = min(top, n.Y), max(bottom, n.Y)
 		}
 	}
-	taken := make([]rect, 0, 2*len(d.Nodes))
-	for _, n := range d.Nodes {
-		taken = append(taken, rect{n.X - n.R, n.Y - n.R, n.X + n.R, n.Y + n.R})
-	}
-	frame := rect{0, top - graphMargin/2, graphSize, bottom + graphMargin/2}
-	for i := range d.Nodes {
-		at := d.Nodes[i].placeLabel(taken)
-		taken = append(taken, at)
-		frame.left, frame.right = min(frame.left, at.left), max(frame.right, at.right)
-	}
-	d.ViewBox = fmt.Sprintf("%.0f %.0f %.0f %.0f", frame.left, frame.top, frame.right-frame.left, frame.bottom-frame.top)
 	for _, r := range relations {
 		from, to := byID[r.From], byID[r.To]
 		if from == nil || to == nil || from.Distance < 0 || to.Distance < 0 {
@@ -229,6 +218,20 @@ func (d *graphData) place(entities []entity, relations []relation) {
 		}
 		d.Edges = append(d.Edges, e)
 	}
+	taken := make([]rect, 0, 2*len(d.Nodes)+2*len(relations))
+	for _, n := range d.Nodes {
+		taken = append(taken, rect{n.X - n.R, n.Y - n.R, n.X + n.R, n.Y + n.R})
+	}
+	for _, e := range d.Edges {
+		taken = append(taken, rect{e.ToX - 5, e.ToY - 5, e.ToX + 5, e.ToY + 5}) // its arrow
+	}
+	frame := rect{0, top - graphMargin/2, graphSize, bottom + graphMargin/2}
+	for i := range d.Nodes {
+		at := d.Nodes[i].placeLabel(taken)
+		taken = append(taken, at)
+		frame.left, frame.right = min(frame.left, at.left), max(frame.right, at.right)
+	}
+	d.ViewBox = fmt.Sprintf("%.0f %.0f %.0f %.0f", frame.left, frame.top, frame.right-frame.left, frame.bottom-frame.top)
 	if len(d.Edges) > graphLabels {
 		return
 	}
@@ -277,7 +280,10 @@ func (n *node) placeLabel(taken []rect) rect {
 	}
 	const center, size = graphSize / 2.0, 15.0
 	left, right := place{n.X - n.R - 4, n.Y + 4, "end"}, place{n.X + n.R + 4, n.Y + 4, "start"}
-	above, below := place{n.X, n.Y - n.R - 6, "middle"}, place{n.X, n.Y + n.R + 14, "middle"}
+	corners := []place{
+		{n.X + n.R, n.Y + n.R + 14, "start"}, {n.X - n.R, n.Y + n.R + 14, "end"}, {n.X + n.R, n.Y - n.R - 3, "start"}, {n.X - n.R, n.Y - n.R - 3, "end"},
+	}
+	above, below := place{n.X, n.Y - n.R - 6, "middle"}, place{n.X, n.Y + n.R + 16, "middle"}
 	var places []place
 	switch {
 	case n.Distance == 0 || math.Abs(n.X-center) < 20 && n.Y >= center:
@@ -289,6 +295,7 @@ func (n *node) placeLabel(taken []rect) rect {
 	default:
 		places = []place{right, below, above, left}
 	}
+	places = append(places, corners...)
 	at := func(p place) rect { return textAt(n.Label(), p.anchor, p.x, p.y, size) }
 	free := max(slices.IndexFunc(places, func(p place) bool { return !at(p).meets(taken) }), 0)
 	n.TextX, n.TextY, n.Anchor = round(places[free].x), round(places[free].y), places[free].anchor

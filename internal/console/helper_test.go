@@ -138,7 +138,7 @@ func (f *fixture) newClient() *client {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return &client{fixture: f, http: &http.Client{Jar: jar, Timeout: time.Minute}}
+	return &client{fixture: f, http: &http.Client{Jar: jar, Timeout: hang}}
 }
 
 // openLink opens the console with a link, for a person who may do everything.
