@@ -448,14 +448,14 @@ func TestFirstApproval(t *testing.T) {
 		last = time.Now()
 	}
 	refused, _, ok := c.try("exec", remove)
-	sentence := regexp.MustCompile("say to the user: \"Please run `(mcp-tools ui)` in a terminal .* Then tell me to go on\\.\"")
+	sentence := regexp.MustCompile("say to the user: \"Please run `(mcp-tools ui --data [^`]+)` in a terminal .* Then tell me to go on\\.\"")
 	if ok || !sentence.MatchString(refused) {
 		t.Fatalf("the model got %s", refused)
 	}
 	step("the client's message")
 
 	name := strings.Fields(sentence.FindStringSubmatch(refused)[1])
-	ui := apart(ourselves(t), append(name[1:], "--data", data)...)
+	ui := apart(ourselves(t), name[1:]...)
 	out := &logbook{news: make(chan struct{})}
 	ui.Stdout, ui.Stderr = out, out
 	if err := ui.Start(); err != nil {
