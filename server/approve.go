@@ -325,7 +325,7 @@ func (c *call) noApproverError(p proposal) error {
 			"a client that supports elicitation can ask them, "+
 			"and the operator can allow it in the policy")
 	}
-	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again: it will wait for the answer",
+	return c.refusal(p, fmt.Sprintf("say to the user: \"%s\" Then call it again: it will wait for the answer",
 		fmt.Sprintf("Please run %s on the machine of the server%s, leave it running, and tell me to go on.",
 			c.server.command("", "approvals watch", c.Transport), c.server.sameData(c.Transport))))
 }

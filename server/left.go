@@ -116,7 +116,7 @@ func (c *call) leaveOpen(ctx context.Context, p proposal, q approvals.Call, open
 		}
 		c.server.left.put(leftKey{p.sent, q.Basis}, open, time.Now())
 	}
-	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again, unchanged", c.server.wayToAnswer(open, c.Transport)))
+	return c.refusal(p, fmt.Sprintf("say to the user: \"%s\" Then call it again, unchanged", c.server.wayToAnswer(open, c.Transport)))
 }
 
 // wayToAnswer returns the sentence for the user about a question.

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -108,10 +106,10 @@ func (e *Env) dataFlags(storeNamed bool) string {
 		if there, _ := path("", other); err != nil || here == there {
 			return
 		}
-		if quoted, err := syntax.Quote(here, syntax.LangPOSIX); err == nil && runtime.GOOS != "windows" {
-			here = quoted
-		} else if strings.ContainsAny(here, " &()^%") {
+		if runtime.GOOS == "windows" {
 			here = `"` + here + `"`
+		} else if strings.ContainsFunc(here, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\`$&|;<>()[]{}*?!#~", r) }) {
+			here = "'" + strings.ReplaceAll(here, "'", `'\''`) + "'"
 		}
 		flags = append(flags, name+" "+here)
 	}
