@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -220,7 +221,7 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 		Risk: p.plan.Risk.String(), Why: why, Kept: p.plan.Kept,
 		Principal: who.Principal(), Agent: who.Agent, User: who.User, Session: who.Session,
 		Profile: c.now.Policy.ProfileOf(c.subject()), Workspace: who.Workspace, Shown: shown,
-		Facts: visible, Basis: facts.Basis(), Digest: hexOf(p.digest), Once: p.plan.Once, Args: p.args,
+		Facts: visible, Basis: facts.Basis(), Digest: hex.EncodeToString(p.digest[:]), Once: p.plan.Once, Args: p.args,
 	}, nil
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -209,6 +208,3 @@ func (c *call) noteEdit(res tool.Result) tool.Result {
 
 // maxEditShown is how much of changed arguments the model is shown.
 const maxEditShown = 2000
-
-// hexOf returns a digest as questions have it.
-func hexOf(d digest) string { return hex.EncodeToString(d[:]) }

@@ -123,7 +123,7 @@ func ignoreDeadline(err error) error {
 // Handler returns the HTTP handler of all endpoints.
 func (h *HTTP) Handler() http.Handler {
 	h.sessions = newSessionTable(h.Server, h.MaxSessions)
-	h.conns = newConnTable()
+	h.conns = &connTable{byID: make(map[string]*conn)}
 	mux := http.NewServeMux()
 	for _, path := range []string{"/mcp", "/mcp/{profile}"} {
 		mux.HandleFunc("POST "+path, h.authenticated(h.post))

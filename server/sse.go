@@ -14,8 +14,6 @@ type connTable struct {
 	byID map[string]*conn
 }
 
-func newConnTable() *connTable { return &connTable{byID: make(map[string]*conn)} }
-
 // find returns the connection id if it belongs to the caller a.
 func (t *connTable) find(id string, a Access) *conn {
 	t.mu.Lock()

@@ -38,7 +38,7 @@ func NewLogger(w io.Writer, c LogConfig) (*slog.Logger, error) {
 	}
 	switch c.Format {
 	case Text, "":
-		return slog.New(scrubber{newTextHandler(w, c.Level, c.Colour), c.Scrub}), nil
+		return slog.New(scrubber{&textHandler{level: c.Level, colour: c.Colour, out: &lineWriter{w: w}}, c.Scrub}), nil
 	case JSON:
 		next := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: c.Level})
 		return slog.New(scrubber{next, func(text string) string { return escapeControls(c.Scrub(text)) }}), nil

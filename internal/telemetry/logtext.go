@@ -32,10 +32,6 @@ type lineWriter struct {
 // maxKeptLine is the maximum size of the buffer that is kept for the next line.
 const maxKeptLine = 16 << 10
 
-func newTextHandler(w io.Writer, level slog.Leveler, colour bool) *textHandler {
-	return &textHandler{level: level, colour: colour, out: &lineWriter{w: w}}
-}
-
 func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= h.level.Level()
 }

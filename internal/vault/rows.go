@@ -1,11 +1,9 @@
 package vault
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,10 +73,6 @@ func rowBound(id string, e Entry) []byte {
 	return []byte(strings.Join([]string{
 		"mcp-tools secret 2", id, e.Name, e.Created.UTC().Format(time.RFC3339), e.Changed.UTC().Format(time.RFC3339),
 	}, "\x00"))
-}
-
-func sortEntries(list []Entry) {
-	slices.SortFunc(list, func(x, y Entry) int { return cmp.Compare(x.Name, y.Name) })
 }
 
 // errAgain means that another process has changed the keys meanwhile.

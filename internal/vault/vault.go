@@ -24,6 +24,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
@@ -164,7 +166,7 @@ func (v *Vault) List(ctx context.Context) ([]Entry, error) {
 	if errors.Is(err, ErrNone) {
 		err = nil
 	}
-	sortEntries(entries)
+	slices.SortFunc(entries, func(x, y Entry) int { return strings.Compare(x.Name, y.Name) })
 	return entries, err
 }
 

@@ -126,7 +126,8 @@ var errOvertime = errors.New("the script took too long")
 func (s *session) run(ctx context.Context, args json.RawMessage) (Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	clock := newClock(s.runner.limit(), func() { cancel(errOvertime) })
+	limit := s.runner.limit()
+	clock := &clock{timer: time.AfterFunc(limit, func() { cancel(errOvertime) }), left: limit, since: time.Now()}
 	defer clock.stop()
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { s.close(); close(ended) })
@@ -285,10 +286,6 @@ type clock struct {
 	timer *time.Timer
 	left  time.Duration
 	since time.Time // when it last went on
-}
-
-func newClock(limit time.Duration, over func()) *clock {
-	return &clock{timer: time.AfterFunc(limit, over), left: limit, since: time.Now()}
 }
 
 // pause stops the clock until the function that it returns is called.

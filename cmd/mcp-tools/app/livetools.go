@@ -37,7 +37,7 @@ func (a *App) SetTools(source string, list []tool.Tool) error {
 	if a.Server == nil { // it is not open yet, and takes them when it is
 		return nil
 	}
-	return a.putInForce()
+	return a.Server.Apply(a.settings())
 }
 
 // joinTools makes the set of all tools and compiles the rules for them.
@@ -90,9 +90,6 @@ func (a *App) joinTools() error {
 
 // inForce returns the settings that count now. A reload replaces them as a whole.
 func (a *App) inForce() *Loaded { return a.current.Load() }
-
-// putInForce gives the server the tools and the rules.
-func (a *App) putInForce() error { return a.Server.Apply(a.settings()) }
 
 // settings returns the settings of the server that count now.
 func (a *App) settings() server.Settings {

@@ -9,6 +9,7 @@
 package agent
 
 import (
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -71,7 +72,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 		return o, fmt.Errorf("unknown argument %q", f.Arg(0))
 	}
 	if o.mark == "" {
-		o.mark = newMark()
+		o.mark = rand.Text()
 	}
 	return o, nil
 }

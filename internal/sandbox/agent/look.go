@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,9 +12,6 @@ import (
 
 // markName is the variable that marks the processes of a command.
 const markName = "MCP_TOOLS_CALL"
-
-// newMark returns a random prefix for the marks of the commands of an agent.
-func newMark() string { return rand.Text() }
 
 // A problem is the reason why a command could not be started.
 type problem struct{ wire.RefusedBody }

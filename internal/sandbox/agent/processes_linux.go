@@ -50,7 +50,7 @@ func newProcessTable(stray func()) (*processTable, error) {
 		adopted:       map[int]*command{},
 		waiting:       map[chan struct{}]*command{},
 	}
-	t.watch = newWatch(t)
+	t.watch = &watch{processTable: t, watched: map[*command]bool{}}
 	t.environ = make([]byte, 256<<10) // bash and make have long environments
 	go func() {
 		for range t.orphanEnded {

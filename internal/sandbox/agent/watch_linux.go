@@ -33,8 +33,6 @@ type usage struct {
 	processes int
 }
 
-func newWatch(t *processTable) *watch { return &watch{processTable: t, watched: map[*command]bool{}} }
-
 // follow starts to watch a command that has limits.
 func (t *processTable) follow(c *command) {
 	if c.spec.Limits.Memory <= 0 && c.spec.Limits.Processes <= 0 {

@@ -7,6 +7,7 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,7 +64,7 @@ func (l Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, err
 	if err != nil {
 		return nil, err
 	}
-	mark := newMark()
+	mark := rand.Text()
 	args := append(self[1:len(self):len(self)], "-mark", mark)
 	if w.Limits.FileSize > 0 {
 		args = append(args, "-filesize", strconv.FormatInt(w.Limits.FileSize, 10))

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"crypto/rand"
 	"os"
 	"runtime"
 
@@ -20,5 +19,3 @@ func (l Launcher) self() ([]string, error) {
 	path, err := os.Executable()
 	return []string{path, agent.Name}, err
 }
-
-func newMark() string { return rand.Text() }
