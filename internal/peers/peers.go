@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -63,8 +64,9 @@ type Peers struct {
 	key  [32]byte
 	next atomic.Uint64 // number of the next request
 
-	taken    taken       // requests of others
-	unsealed atomic.Bool // the key of this replica cannot be sealed
+	client   *http.Client // for requests to others
+	taken    taken        // requests of others
+	unsealed atomic.Bool  // the key of this replica cannot be sealed
 
 	mu      sync.Mutex
 	held    map[held]bool
@@ -93,7 +95,7 @@ func New(o Options) *Peers {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Peers{o: o, id: rand.Text(), held: map[held]bool{}}
+	p := &Peers{o: o, id: rand.Text(), client: newClient(), held: map[held]bool{}}
 	_, _ = rand.Read(p.key[:]) // never fails
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
@@ -325,6 +327,7 @@ func (p *Peers) Close() error {
 	p.closed = true
 	p.mu.Unlock()
 	p.stop()
+	p.client.CloseIdleConnections()
 	p.beating.Wait()
 	if !had {
 		return nil

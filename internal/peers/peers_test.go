@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -214,19 +215,104 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// TestFrozen asks a machine that takes requests and says nothing.
-func TestFrozen(t *testing.T) {
-	defer func(was time.Duration) { patience = was }(patience)
-	patience = 50 * time.Millisecond
-	s := open(t)
-	a := replica(t, s, "a")
-	end := make(chan struct{})
-	frozen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-end }))
-	defer frozen.Close()
-	defer close(end)
-	at := Peer{ID: "b", Address: strings.TrimPrefix(frozen.URL, "http://"), sealed: make([]byte, 33)}
-	if _, err := a.Ask(t.Context(), at, nil, nil); !errors.Is(err, ErrGone) || !errors.Is(err, errSilent) {
-		t.Errorf("%v", err)
+// A pipes is a network in memory, whose connections take their time from a bubble of synctest.
+type pipes struct {
+	net.Listener
+	dialed chan net.Conn
+	closed chan struct{}
+	frozen chan struct{} // nothing is sent to the one who dialed while it has an element
+}
+
+func newPipes() *pipes {
+	return &pipes{dialed: make(chan net.Conn), closed: make(chan struct{}), frozen: make(chan struct{}, 1)}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.dialed:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error { close(p.closed); return nil }
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	p.dialed <- &pipe{far, p}
+	return near, nil
+}
+
+// A pipe is the end of a connection at the server.
+type pipe struct {
+	net.Conn
+	p *pipes
+}
+
+func (c *pipe) Write(b []byte) (int, error) {
+	c.p.frozen <- struct{}{}
+	defer func() { <-c.p.frozen }()
+	return c.Conn.Write(b)
+}
+
+// TestSignsOfLife has calls of another replica that take long. Its signs of life keep them going; a replica that
+// freezes, with the answer begun or before it, ends them a minute later.
+func TestSignsOfLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		works  time.Duration // of the call
+		freeze time.Duration // after so much of it the replica sends nothing more; 0: never
+		took   time.Duration
+		want   error
+	}{
+		"slow":                   {works: time.Hour, took: time.Hour},
+		"frozen before it began": {works: time.Hour, freeze: time.Nanosecond, took: patience, want: errSilent},
+		"frozen on the way":      {works: time.Hour, freeze: 10*time.Minute + time.Second, took: 10*time.Minute + patience, want: errSilent},
+		"frozen for a moment":    {works: time.Minute, freeze: 31 * time.Second, took: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := newPipes()
+				ended := make(chan error, 1)
+				b := New(Options{Serve: func(ctx context.Context, _ []byte, _ func([]byte)) []byte {
+					select {
+					case <-time.After(c.works):
+					case <-ctx.Done():
+					}
+					ended <- ctx.Err()
+					return []byte("done")
+				}})
+				stop := b.Listen(network)
+				a := New(Options{})
+				a.client.Transport.(*http.Transport).DialContext = network.dial
+				if c.freeze > 0 {
+					time.AfterFunc(c.freeze, func() { network.frozen <- struct{}{} })
+				}
+				if c.freeze > 0 && c.want == nil {
+					time.AfterFunc(c.freeze+patience/3, func() { <-network.frozen })
+				}
+				began := time.Now()
+				got, err := a.Ask(t.Context(), Peer{ID: b.id, Address: "b:1", sealed: append([]byte{0}, b.key[:]...)}, []byte("x"), nil)
+				if took := time.Since(began).Round(time.Second); took != c.took {
+					t.Errorf("it took %s, want %s", took, c.took)
+				}
+				if c.want == nil && (err != nil || string(got) != "done") || c.want != nil && (!errors.Is(err, ErrGone) || !errors.Is(err, c.want)) {
+					t.Errorf("%q, %v", got, err)
+				}
+				if c.want != nil {
+					<-network.frozen // it goes on
+				}
+				if err := <-ended; (err != nil) != (c.want != nil) {
+					t.Errorf("the context of the call ended with %v", err)
+				}
+				stop()
+				for _, p := range []*Peers{a, b} {
+					if err := p.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
 	}
 }
 

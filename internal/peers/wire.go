@@ -26,6 +26,7 @@ const (
 	maxAnswer   = 64 << 20
 	dialTimeout = 3 * time.Second
 	signOfLife  = 5 * time.Second // between two frames without news
+	patience    = time.Minute     // without a frame until a server counts as gone
 	path        = "/peer"
 )
 
@@ -35,9 +36,6 @@ const (
 	frameNews
 	frameAnswer // the last one
 )
-
-// patience is how long no frame may come before a server counts as gone.
-var patience = time.Minute
 
 var errSilent = errors.New("nothing was heard from it")
 
@@ -54,8 +52,8 @@ func bound(what, to string, head []byte) []byte {
 	return append([]byte("mcp-tools peers 2 "+what+" "+to+" "), head...)
 }
 
-// client dials the address of a row in the store, and nothing else: no proxy, no redirects.
-var client = sync.OnceValue(func() *http.Client {
+// newClient returns a client that dials the address of a row in the store, and nothing else: no proxy, no redirects.
+func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, MaxIdleConnsPerHost: 16,
@@ -63,7 +61,7 @@ var client = sync.OnceValue(func() *http.Client {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-})
+}
 
 // keyOf returns the key of another replica.
 func (p *Peers) keyOf(ctx context.Context, at Peer) ([]byte, error) {
@@ -107,7 +105,7 @@ func (p *Peers) Ask(ctx context.Context, at Peer, request []byte, news func([]by
 	if err != nil {
 		return nil, err
 	}
-	answer, err := client().Do(r)
+	answer, err := p.client.Do(r)
 	if err != nil {
 		return nil, gone(ctx, heard, err)
 	}
