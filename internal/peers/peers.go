@@ -83,7 +83,8 @@ type held struct{ kind, owner, name string }
 // A Peer is a replica that has something.
 type Peer struct {
 	ID, Name, Address string
-	Alive             bool // its lease has not expired
+	Alive             bool          // its lease has not expired
+	Patience          time.Duration // how long a request to it waits without a sign of life; 0: a minute
 	sealed            []byte
 }
 

@@ -264,10 +264,13 @@ func TestSignsOfLife(t *testing.T) {
 		freeze time.Duration // after so much of it the replica sends nothing more; 0: never
 		took   time.Duration
 		want   error
+		brief  time.Duration // the patience, if it is not the usual one
 	}{
 		"slow":                   {works: time.Hour, took: time.Hour},
 		"frozen before it began": {works: time.Hour, freeze: time.Nanosecond, took: patience, want: errSilent},
 		"frozen on the way":      {works: time.Hour, freeze: 10*time.Minute + time.Second, took: 10*time.Minute + patience, want: errSilent},
+		"slow and brief":         {works: time.Hour, took: time.Hour, brief: Brief},
+		"frozen and brief":       {works: time.Hour, freeze: 31 * time.Second, took: 30*time.Second + Brief, want: errSilent, brief: Brief},
 		"frozen for a moment":    {works: time.Minute, freeze: 31 * time.Second, took: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -292,7 +295,7 @@ func TestSignsOfLife(t *testing.T) {
 					time.AfterFunc(c.freeze+patience/3, func() { <-network.frozen })
 				}
 				began := time.Now()
-				got, err := a.Ask(t.Context(), Peer{ID: b.id, Address: "b:1", sealed: append([]byte{0}, b.key[:]...)}, []byte("x"), nil)
+				got, err := a.Ask(t.Context(), Peer{ID: b.id, Address: "b:1", Patience: c.brief, sealed: append([]byte{0}, b.key[:]...)}, []byte("x"), nil)
 				if took := time.Since(began).Round(time.Second); took != c.took {
 					t.Errorf("it took %s, want %s", took, c.took)
 				}

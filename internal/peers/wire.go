@@ -3,6 +3,7 @@ package peers
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -27,7 +28,9 @@ const (
 	dialTimeout = 3 * time.Second
 	signOfLife  = 5 * time.Second // between two frames without news
 	patience    = time.Minute     // without a frame until a server counts as gone
-	path        = "/peer"
+	// Brief is the patience for requests that change nothing, so that asking in vain costs little: that of a lease.
+	Brief = lease
+	path  = "/peer"
 )
 
 // The kinds of frames.
@@ -97,6 +100,7 @@ func (p *Peers) Ask(ctx context.Context, at Peer, request []byte, news func([]by
 	}
 	heard, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	patience := cmp.Or(at.Patience, patience)
 	silent := time.AfterFunc(patience, func() { stop(errSilent) })
 	defer silent.Stop()
 	head := binary.BigEndian.AppendUint64([]byte(p.id), p.next.Add(1))

@@ -367,6 +367,9 @@ func (a *App) forward(ctx context.Context, at peers.Peer, f forwarded, report to
 	if err != nil {
 		return r, err
 	}
+	if !f.Run && f.Task == nil {
+		at.Patience = peers.Brief
+	}
 	answer, err := a.peers.Ask(ctx, at, request, news)
 	switch {
 	case ctx.Err() != nil:
