@@ -86,6 +86,9 @@ func (b *Box) follow() {
 // takeFiles takes the files back. It returns false if the box was lost.
 func (b *Box) takeFiles() bool {
 	notes, err := b.files.Fetch(context.Background())
+	if errors.Is(err, mirror.ErrMissing) {
+		return true // the files wait in the sandbox
+	}
 	if err != nil && b.Err() == nil {
 		b.lose(fmt.Errorf("changes of commands could not be fetched from %s: %w", b.carried.Host, err))
 		b.shut()
@@ -119,6 +122,8 @@ func (b *Box) sendFiles(ctx context.Context, s Sink) (Sink, error) {
 		return nil, context.Cause(ctx)
 	case b.Err() != nil:
 		return nil, b.Err()
+	case errors.Is(err, mirror.ErrMissing):
+		return nil, tool.Errorf(tool.Unavailable, "%w", err).Try("try again; if the error persists, tell the user")
 	case err != nil:
 		b.lose(err) // the next command gets a new sandbox with new copies
 		go b.shut()

@@ -117,7 +117,7 @@ func (p *process) Gone(err error) {
 				host += " (" + known.What + ")"
 			}
 			p.status.Why = "the sandbox on " + host + " was lost, so it is not known how far the command got; what it has changed " +
-				"is not in the workspace, unless another command ended there since"
+				"in its last seconds is not in the workspace"
 		}
 	}
 	if p.force != nil {

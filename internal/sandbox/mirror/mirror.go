@@ -44,6 +44,9 @@ type Copy struct {
 // ErrClosed means that the mirror was closed.
 var ErrClosed = errors.New("the copies were closed")
 
+// ErrMissing means that a directory here was removed. The changes of commands wait in the sandbox until it is back.
+var ErrMissing = errors.New("the directory of the workspace was removed, so nothing is copied")
+
 // Options are the directories that a Mirror copies, and the connection to the sandbox.
 type Options struct {
 	Copies []Copy
@@ -76,6 +79,9 @@ func (m *Mirror) Send(ctx context.Context) (notes []string, err error) {
 			}
 		} else {
 			var err error
+			if err = m.here.follow(); err != nil {
+				return nil, err
+			}
 			if notes, err = m.fetch(); err != nil {
 				return notes, err
 			}
@@ -89,6 +95,9 @@ func (m *Mirror) Fetch(ctx context.Context) (notes []string, err error) {
 	return m.do(ctx, func() ([]string, error) {
 		if m.s == nil {
 			return nil, nil
+		}
+		if err := m.here.follow(); err != nil {
+			return nil, err
 		}
 		return m.fetch()
 	})
@@ -108,7 +117,7 @@ func (m *Mirror) do(ctx context.Context, what func() ([]string, error)) (notes [
 		if err = m.err; err != nil {
 			return
 		}
-		if notes, err = what(); err != nil {
+		if notes, err = what(); err != nil && !errors.Is(err, ErrMissing) {
 			err = errors.New(plain(err))
 			if m.conn != nil {
 				m.err = err

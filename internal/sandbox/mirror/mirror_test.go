@@ -164,6 +164,27 @@ func TestBothWays(t *testing.T) {
 }
 
 // TestQuickChanges changes a file on both sides faster than the clock of files: all have one size and time.
+// TestReplacedDirectory removes the directory here while commands run, and then makes it again.
+func TestReplacedDirectory(t *testing.T) {
+	p := newPair(t)
+	p.write(p.here, "before", "1")
+	p.send()
+	p.remove(p.here, ".")
+	p.write(p.there, "by a command", "2")
+	for name, f := range map[string]func(context.Context) ([]string, error){"fetch": p.m.Fetch, "send": p.m.Send} {
+		if _, err := f(t.Context()); !errors.Is(err, ErrMissing) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p.write(p.here, "before", "1")
+	p.write(p.here, "new", "3")
+	if notes := p.fetch(); notes != nil {
+		t.Errorf("the notes are %q", notes)
+	}
+	p.send()
+	p.equal("before 644 1", "by a command 644 2", "new 644 3")
+}
+
 func TestQuickChanges(t *testing.T) {
 	p := newPair(t)
 	at := time.Unix(1e9, 0)

@@ -134,6 +134,31 @@ func openTree(places []Place, made bool) (*tree, error) {
 	return t, nil
 }
 
+// follow opens the directories again that were replaced by others. One that is not there is ErrMissing.
+func (t *tree) follow() error {
+	for i := range t.places {
+		p := &t.places[i]
+		if p.File {
+			continue
+		}
+		was, err := p.root.Stat(".")
+		now, missing := os.Stat(p.Path)
+		switch {
+		case missing != nil:
+			return ErrMissing
+		case err == nil && os.SameFile(was, now):
+			continue
+		}
+		root, err := os.OpenRoot(p.Path)
+		if err != nil {
+			return ErrMissing
+		}
+		_ = p.root.Close() // it was read, or written and closed
+		p.root = root
+	}
+	return nil
+}
+
 func (t *tree) close() error {
 	var all error
 	for _, p := range t.places {
