@@ -84,7 +84,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 		answer.Code, answer.Missing = wrong.code, wrong.missing
 	}
 	if err != nil {
-		res = tool.Failure(err)
+		res = failure(err)
 	}
 	if a.edited.Question != "" && a.approval.granted {
 		res = c.noteEdit(res)
@@ -415,15 +415,32 @@ func (c *call) running(t tool.Tool, sealed callState, idle func()) *tool.Running
 	return running
 }
 
+// An unfinished is the error of a call whose tool has returned a result, and whose end has failed.
+type unfinished struct {
+	error
+	res tool.Result // of the tool
+}
+
+func (u *unfinished) Unwrap() error { return u.error }
+
+// failure returns the result of a call that has failed. If only its end has, the result of the tool follows the error:
+// the tool has run, and what it returned is not to be had by another call.
+func failure(err error) tool.Result {
+	res := tool.Failure(err)
+	if u := (*unfinished)(nil); errors.As(err, &u) {
+		if of := withText(u.res); len(of.Parts) > 0 {
+			res = res.Add(tool.Part{Text: "The tool has run, and returned:"}).Add(of.Parts...)
+		}
+	}
+	return res
+}
+
 // atEnd calls the functions for the end of the tool, and returns the result of the call: the tool's result with
 // notes, or an error if a function failed. The error of the tool comes first.
 func (c *call) atEnd(ctx context.Context, ends *tool.Ends, res tool.Result, err error) (tool.Result, error) {
 	notes, failed := ends.Do(ctx)
-	switch {
-	case failed != nil && err != nil:
+	if failed != nil && err != nil {
 		return res, errors.Join(err, failed)
-	case failed != nil:
-		return tool.Result{}, failed
 	}
 	if known, ok := err.(*tool.Error); ok && len(notes) > 0 { // one that wraps it has another meaning
 		noted := *known
@@ -435,6 +452,9 @@ func (c *call) atEnd(ctx context.Context, ends *tool.Ends, res tool.Result, err 
 	}
 	for _, note := range notes {
 		res = res.Add(tool.Part{Text: note})
+	}
+	if failed != nil {
+		return tool.Result{}, &unfinished{failed, res}
 	}
 	return res, err
 }

@@ -50,7 +50,7 @@ func TestTheEndOfACallCanFail(t *testing.T) {
 		kind              tool.Kind
 	}{
 		{"good", "the result\na note with [REDACTED", plantedKey(), ""},
-		{"lost", "it was not stored", "the result", tool.Unavailable},
+		{"lost", "it was not stored\nThe tool has run, and returned:\nthe result\na note with [REDACTED", plantedKey(), tool.Unavailable},
 		{"wrong", "it is wrong; a note with [REDACTED", plantedKey(), tool.Invalid},
 		{"wrong and lost", "it is wrong", "the result", tool.Invalid},
 		{"panic", "failed unexpectedly", "the result", tool.Internal},

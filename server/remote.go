@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -90,7 +91,12 @@ func (s *Server) RunRemote(ctx context.Context, r RemoteCall, report tool.Report
 	if report != nil {
 		report = scrubbedReporter{c, report}
 	}
-	defer func() { res, err = c.atEnd(ctx, ends, res, err) }()
+	defer func() {
+		res, err = c.atEnd(ctx, ends, res, err)
+		if u := (*unfinished)(nil); errors.As(err, &u) {
+			res, err = failure(err), nil // an error has no result
+		}
+	}()
 	ctx, t, plan, err := s.remote(ctx, r, report, ends)
 	if err != nil {
 		return tool.Result{}, err

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/blob"
+	"github.com/mcp-tools/mcp-tools/internal/blob/s3test"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -397,22 +398,22 @@ func TestS3Faults(t *testing.T) {
 		fault func(w http.ResponseWriter, r *http.Request) bool
 	}{
 		{"full", func(w http.ResponseWriter, r *http.Request) bool {
-			s3Error(w, http.StatusInsufficientStorage, "XMinioStorageFull", "The disk is full.")
+			s3test.Error(w, http.StatusInsufficientStorage, "XMinioStorageFull", "The disk is full.")
 			return true
 		}},
 		{"full quota", func(w http.ResponseWriter, r *http.Request) bool {
-			s3Error(w, http.StatusForbidden, "QuotaExceeded", "The quota is used up.")
+			s3test.Error(w, http.StatusForbidden, "QuotaExceeded", "The quota is used up.")
 			return true
 		}},
 		{"gone", func(w http.ResponseWriter, _ *http.Request) bool {
 			panic(http.ErrAbortHandler)
 		}},
 		{"bucket gone", func(w http.ResponseWriter, _ *http.Request) bool {
-			s3Error(w, http.StatusNotFound, "NoSuchBucket", "The bucket does not exist.")
+			s3test.Error(w, http.StatusNotFound, "NoSuchBucket", "The bucket does not exist.")
 			return true
 		}},
 		{"wrong key", func(w http.ResponseWriter, _ *http.Request) bool {
-			s3Error(w, http.StatusForbidden, "SignatureDoesNotMatch", "The signature does not match.")
+			s3test.Error(w, http.StatusForbidden, "SignatureDoesNotMatch", "The signature does not match.")
 			return true
 		}},
 		{"cut in the middle", func(w http.ResponseWriter, r *http.Request) bool {
@@ -429,8 +430,8 @@ func TestS3Faults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			fake.fail(tt.fault)
-			defer fake.fail(nil)
+			fake.Fail(tt.fault)
+			defer fake.Fail(nil)
 			var known *tool.Error
 			err := shelf.Put(t.Context(), "ann", tt.name, "", strings.NewReader("lost"))
 			if tt.name != "cut in the middle" && (!errors.As(err, &known) || known.Kind != tool.Unavailable) {
@@ -446,7 +447,7 @@ func TestS3Faults(t *testing.T) {
 			if !errors.As(err, &known) || known.Kind != tool.Unavailable {
 				t.Errorf("get: %v", err)
 			}
-			fake.fail(nil)
+			fake.Fail(nil)
 			if got := read(t, shelf, "ann", "before"); got != "acknowledged" {
 				t.Errorf("afterwards the content is %q", got)
 			}
@@ -460,7 +461,7 @@ func TestSlowS3(t *testing.T) {
 	w := newWorld(t, storetest.Open(t, t.TempDir()), place, nil)
 	shelf := w.blobs.NewShelf("test", blob.Limits{})
 	began := make(chan struct{}, 10)
-	fake.fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	fake.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not see the end of the connection
 		began <- struct{}{}
 		<-r.Context().Done()

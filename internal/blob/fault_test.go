@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/blob"
+	"github.com/mcp-tools/mcp-tools/internal/blob/s3test"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
@@ -69,7 +70,7 @@ func TestKilledWhileStoring(t *testing.T) {
 	t.Run("files", func(t *testing.T) { killedWhileStoring(t, t.TempDir(), t.TempDir(), "") })
 	t.Run("database", func(t *testing.T) { killedWhileStoring(t, storetest.MigratedDatabase(t), "", "") })
 	t.Run("s3", func(t *testing.T) {
-		server := httptest.NewServer(&s3Server{objects: map[string][]byte{}})
+		server := httptest.NewServer(new(s3test.Server))
 		defer server.Close()
 		killedWhileStoring(t, t.TempDir(), "", server.URL)
 	})

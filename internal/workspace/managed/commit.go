@@ -78,11 +78,12 @@ func (w *workspace) store(ctx context.Context) error {
 	return w.failure(ctx, err)
 }
 
-// failure returns the error for the caller whose changes were not stored.
+// failure returns the error for the caller whose changes were not stored. The error of a service, such as the one that
+// has the contents, does not say that the change was made, so it is only the reason.
 func (w *workspace) failure(ctx context.Context, err error) error {
 	var known *tool.Error
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, &known) && known.Kind == tool.TooLarge:
 		return err
 	case errors.Is(err, mirror.ErrTooMany):
 		return tool.Errorf(tool.TooLarge, "%w, so what this call has changed is on the server %q only", err, w.t.o.Name).
@@ -95,9 +96,17 @@ func (w *workspace) failure(ctx context.Context, err error) error {
 		return tool.Errorf(tool.Unavailable, "the directory of the workspace was removed while the call ran, and the call's changes "+
 			"with it").Because(err).Try("look at the files, which are those from before the call, and repeat it")
 	}
-	return tool.Errorf(tool.Unavailable, "the change was made on the server %q only: it could not be stored for the others",
-		w.t.o.Name).Because(err).
-		Try("do not repeat it: it is stored with the next call that succeeds; if that fails too, tell the user")
+	return tool.Errorf(tool.Unavailable, "the last changes of the workspace are on the server %q only: they could not be stored for "+
+		"the others%s", w.t.o.Name, reason(err)).Because(err).
+		Try("do not repeat the call: the server stores them as soon as it can; if this persists, tell the user")
+}
+
+// reason returns the part of an error that callers may know, in parentheses, or "".
+func reason(err error) string {
+	if known := (*tool.Error)(nil); errors.As(err, &known) {
+		return " (" + known.What + ")"
+	}
+	return ""
 }
 
 // commit stores the names that have changed, or all that are found to have.

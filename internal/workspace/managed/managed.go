@@ -22,6 +22,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path"
@@ -120,8 +121,9 @@ type workspace struct {
 	mu      sync.Mutex
 	held    bool
 	fence   int64
-	until   time.Time // when the lease may end
-	ready   bool      // the files here are the files of the tree, or later
+	until   time.Time   // when the lease may end
+	ready   bool        // the files here are the files of the tree, or later
+	place   fs.FileInfo // the directory with these files
 	uses    int
 	used    time.Time
 	dirty   map[string]bool // names that have changed since they were stored
@@ -269,27 +271,40 @@ func (w *workspace) pending() bool { return w.scan || len(w.dirty) > 0 }
 
 // prepare updates the files to the tree.
 func (w *workspace) prepare(ctx context.Context) error {
-	w.mu.Lock()
-	fine := w.held && w.ready && time.Now().Before(w.until)
-	w.mu.Unlock()
-	if fine {
+	fine := func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.held && w.ready && time.Now().Before(w.until) && w.inPlace()
+	}
+	if fine() {
 		return nil
 	}
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
 	defer w.unlock()
-	w.mu.Lock()
-	fine = w.held && w.ready && time.Now().Before(w.until)
-	w.mu.Unlock()
-	if fine {
+	if fine() {
 		return nil
 	}
 	tree, err := w.await(ctx)
 	if err != nil {
 		return err
 	}
-	return w.pull(ctx, tree)
+	w.mu.Lock()
+	removed := w.place != nil && !w.inPlace()
+	w.mu.Unlock()
+	err = w.pull(ctx, tree)
+	if err == nil && removed {
+		tool.Note(ctx, fmt.Sprintf("Note: the directory of the workspace was removed on the server %q. Its files are those that were "+
+			"stored last, without changes that commands had made since.", w.t.o.Name))
+	}
+	return err
+}
+
+// inPlace reports whether the directory is the one with the files. mu is held.
+func (w *workspace) inPlace() bool {
+	now, err := os.Stat(w.dir)
+	return err == nil && w.place != nil && os.SameFile(w.place, now)
 }
 
 func (w *workspace) lock(ctx context.Context) error {

@@ -425,6 +425,13 @@ func TestDirectoryRemovedUnderACommand(t *testing.T) {
 		t.Error("an empty directory became the tree")
 	}
 	a.has("file=one")
+	a.fine(os.RemoveAll(a.dir())) // between two calls
+	if notes := a.has("file=one"); len(notes) != 1 || !strings.Contains(notes[0], `was removed on the server "a"`) {
+		t.Errorf("the notes are %q", notes)
+	}
+	if notes := a.has("file=one"); notes != nil {
+		t.Errorf("the notes are %q", notes)
+	}
 }
 
 func TestStoreAway(t *testing.T) {
@@ -432,18 +439,29 @@ func TestStoreAway(t *testing.T) {
 	m := newTeam(t, s)
 	a, b := m.replica("a"), m.replica("b")
 	a.fine(a.write("file", "one"))
-	away := errors.New("away")
-	m.blobs = nil
-	good := a.o.Blobs
-	a.o.Blobs = blob.New(blob.Options{Store: s, Place: brokenPlace{away}, Scratch: t.TempDir()})
-	err := a.write("file", "two")
-	if known := tool.AsError(err); known == nil || known.Kind != tool.Unavailable || !errors.Is(err, away) ||
-		!strings.Contains(known.What, `"a" only`) {
-		t.Errorf("the error is %v", err)
+	good := m.blobs
+	for _, c := range []struct {
+		away   error
+		reason string
+	}{{errors.New("away"), ""}, {tool.Errorf(tool.Unavailable, "the place is full").Try("repeat it"), " (the place is full)"}} {
+		broken := blob.New(blob.Options{Store: s, Place: brokenPlace{c.away}, Scratch: t.TempDir()})
+		a.o.Blobs = broken
+		err := a.write("file", "two"+c.reason)
+		if known := tool.AsError(err); known.Kind != tool.Unavailable || !errors.Is(err, c.away) ||
+			!strings.Contains(known.What, `"a" only`) || !strings.HasSuffix(known.What, "for the others"+c.reason) ||
+			!strings.HasPrefix(known.Next, "do not repeat the call") {
+			t.Errorf("the error is %v", err)
+		}
+		a.o.Blobs = good
+		a.fine(a.write("next", "three"))
+		b.o.Blobs = broken
+		_, err = b.call(func(context.Context) error { return nil })
+		if known := tool.AsError(err); known.Kind != tool.Unavailable || known.What != "the files of the workspace could not be fetched"+c.reason {
+			t.Errorf("the error is %v", err)
+		}
+		b.o.Blobs = good
+		b.has("file=two"+c.reason, "next=three")
 	}
-	a.o.Blobs = good
-	a.fine(a.write("next", "three"))
-	b.has("file=two", "next=three")
 }
 
 // A brokenPlace stores nothing.

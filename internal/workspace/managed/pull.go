@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,17 +29,20 @@ func (w *workspace) pull(ctx context.Context, tree string) error {
 	if err == nil && (fresh || w.tree != tree || !w.files.InPlace() || w.wasBehind()) {
 		err = w.merge(ctx)
 	}
+	var place fs.FileInfo
+	if err == nil {
+		place, err = os.Stat(w.dir)
+	}
 	if err == nil {
 		w.mu.Lock()
-		w.ready, w.behind = w.held, false
+		w.ready, w.behind, w.place = w.held, false, place
 		w.mu.Unlock()
 		return nil
 	}
-	var known *tool.Error
-	if ctx.Err() != nil || errors.As(err, &known) {
+	if ctx.Err() != nil {
 		return err
 	}
-	return tool.Errorf(tool.Unavailable, "the files of the workspace could not be fetched").
+	return tool.Errorf(tool.Unavailable, "the files of the workspace could not be fetched%s", reason(err)).
 		Try("try again; if it persists, tell the user that the server cannot read the files of the workspace").Because(err)
 }
 
