@@ -107,6 +107,13 @@ func (e *engine) start() {
 		"--tlscert", e.certs+"/cert.pem", "--tlskey", e.certs+"/key.pem", "--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec",
 		"--pidfile", e.dir+"/pid", "--bridge", "none", "--iptables=false", "--ip6tables=false", "--storage-driver", "vfs")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	log, err := os.Create(e.dir + "/log")
+	if err != nil {
+		e.t.Error(err)
+		return
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		e.t.Error(err)
 		return
@@ -119,7 +126,8 @@ func (e *engine) start() {
 			return
 		}
 	}
-	e.t.Errorf("the engine %s does not start", e.address)
+	said, _ := os.ReadFile(log.Name())
+	e.t.Errorf("the engine %s does not start: %s", e.address, said[max(0, len(said)-2000):])
 }
 
 func (e *engine) signal(s syscall.Signal) {
@@ -164,43 +172,44 @@ func script(t *testing.T, text string, args ...string) {
 
 const image = "mcp-tools-ledger:1"
 
-// startEngines starts two engines with an image of busybox.
-func (l *ledger) startEngines() {
-	l.t.Helper()
-	for _, name := range []string{"dockerd", "docker", "openssl", "busybox"} {
-		needtest.Program(l.t, name)
+// startEngines starts two engines with an image of busybox. certs is an empty directory for the certificates.
+func startEngines(t *testing.T, certs string) (all []*engine) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		needtest.Lacking(t, "docker", "only root starts engines")
 	}
-	script(l.t, `cd "$1"
+	for _, name := range []string{"dockerd", "docker", "openssl", "busybox"} {
+		needtest.Program(t, name)
+	}
+	script(t, `cd "$1"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=test \
 	-addext subjectAltName=IP:127.0.0.1 -addext extendedKeyUsage=serverAuth,clientAuth -addext keyUsage=keyCertSign,digitalSignature 2>/dev/null
 cp cert.pem ca.pem
 mkdir -p root/bin root/tmp root/usr root/dev root/proc root/etc && chmod 1777 root/tmp
 cp "$(command -v busybox)" root/bin/busybox
 for a in $(busybox --list | grep -vx busybox); do ln -sf busybox root/bin/$a; done
-tar -C root -cf image.tar .`, l.certs)
+tar -C root -cf image.tar .`, certs)
 	for range 2 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			l.t.Fatal(err)
+			t.Fatal(err)
 		}
 		dir, err := os.MkdirTemp("/tmp", "engine")
 		if err != nil {
-			l.t.Fatal(err)
+			t.Fatal(err)
 		}
-		e := &engine{t: l.t, address: "tcp://" + listener.Addr().String(), dir: dir, certs: l.certs}
+		e := &engine{t: t, address: "tcp://" + listener.Addr().String(), dir: dir, certs: certs}
 		listener.Close()
 		e.start()
-		l.t.Cleanup(e.close)
-		script(l.t, `docker -H "unix://$1/sock" import "$2" `+image, dir, l.certs+"/image.tar")
-		l.engines = append(l.engines, e)
+		t.Cleanup(e.close)
+		script(t, `docker -H "unix://$1/sock" import "$2" `+image, dir, certs+"/image.tar")
+		all = append(all, e)
 	}
+	return all
 }
 
 // newLedger starts everything.
 func newLedger(t *testing.T) *ledger {
-	if os.Geteuid() != 0 {
-		needtest.Lacking(t, "docker", "only root starts engines")
-	}
 	l := &ledger{t: t, certs: t.TempDir(), work: t.TempDir(), tokens: map[string]string{}, words: map[string]int{}}
 	l.path = filepath.Join(t.TempDir(), "mcp-tools")
 	build := exec.Command("go", "build", "-o", l.path, ".") // static, as containers need it
@@ -208,7 +217,7 @@ func newLedger(t *testing.T) *ledger {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	l.startEngines()
+	l.engines = startEngines(t, l.certs)
 	l.pg = storetest.Postgres(t, "fsync=on")
 	l.dsn = l.pg.DSN("postgres") + "&search_path=public,simulated,pg_catalog"
 	l.sql(`CREATE SCHEMA simulated; CREATE TABLE simulated.jump (by interval NOT NULL); INSERT INTO simulated.jump VALUES ('0');

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,10 +23,13 @@ import (
 type managedTeam struct {
 	*testing.T
 	path, dsn, kek, token string
+	blobs, common         string   // settings of all; those of blobs are in the section store
+	sandbox               []string // flags of all
 }
 
 func newManagedTeam(t *testing.T) *managedTeam {
-	m := &managedTeam{T: t, path: ourselves(t), dsn: storetest.Database(t), kek: filepath.Join(t.TempDir(), "kek")}
+	m := &managedTeam{T: t, path: ourselves(t), dsn: storetest.Database(t), kek: filepath.Join(t.TempDir(), "kek"),
+		sandbox: []string{"--sandbox", "host"}}
 	if err := os.WriteFile(m.kek, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +41,7 @@ func newManagedTeam(t *testing.T) *managedTeam {
 func (m *managedTeam) settings(more string) string {
 	m.Helper()
 	file := filepath.Join(m.TempDir(), "config.yaml")
-	text := generous + "store: {dsn: '" + m.dsn + "'}\nvault: {key_file: " + m.kek + "}\n" + more
+	text := generous + "store: {dsn: '" + m.dsn + "'" + m.blobs + "}\nvault: {key_file: " + m.kek + "}\n" + m.common + more
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		m.Fatal(err)
 	}
@@ -45,24 +51,71 @@ func (m *managedTeam) settings(more string) string {
 // A managedReplica is one of them.
 type managedReplica struct {
 	*wire
-	m *managedTeam
+	m                      *managedTeam
+	base, data, file, work string
 }
 
+// replica starts a replica on a machine of its own. more are settings of its workspaces.
 func (m *managedTeam) replica(more string) *managedReplica {
 	m.Helper()
-	base := m.TempDir()
-	work := filepath.Join(base, "work")
-	if err := os.Mkdir(work, 0o755); err != nil {
+	r := &managedReplica{m: m, base: m.TempDir(), data: m.TempDir()}
+	r.work = filepath.Join(r.base, "work")
+	if err := os.Mkdir(r.work, 0o755); err != nil {
 		m.Fatal(err)
 	}
-	file := m.settings("server: {operator_api: true, internal: '" + freeAddress(m.T) + "'}\nworkspace: {managed: '" + base + "'" + more + "}\n")
-	w, err := dialWire(apart(m.path, "serve", "--http", "127.0.0.1:0", "--config", file, "--data", m.TempDir(), "--workspace", work,
-		"--autonomy", "full", "--sandbox", "host"), m.token)
+	r.file = m.settings("server: {operator_api: true, internal: '" + freeAddress(m.T) + "'}\nworkspace: {managed: '" + r.base + "'" + more + "}\n")
+	r.start()
+	return r
+}
+
+// start starts the replica again, on its machine.
+func (r *managedReplica) start() {
+	r.m.Helper()
+	w, err := dialWire(apart(r.m.path, slices.Concat([]string{"serve", "--http", "127.0.0.1:0", "--config", r.file, "--data", r.data,
+		"--workspace", r.work, "--autonomy", "full"}, r.m.sandbox)...), r.m.token)
 	if err != nil {
-		m.Fatal(err)
+		r.m.Fatal(err)
 	}
-	m.Cleanup(w.kill)
-	return &managedReplica{w, m}
+	r.m.Cleanup(w.kill)
+	r.wire = w
+}
+
+// stop shuts the replica down, as its operator does.
+func (r *managedReplica) stop() {
+	_ = r.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-r.gone
+}
+
+// begin makes a call in the background, whose text it sends, or its error.
+func (r *managedReplica) begin(name, args string) <-chan string {
+	r.m.Helper()
+	var parsed map[string]any
+	if err := json.Unmarshal([]byte(args), &parsed); err != nil {
+		r.m.Fatal(err)
+	}
+	said := make(chan string, 1)
+	now := *r
+	go func() {
+		text, err := now.whole(name, parsed)
+		if err != nil {
+			text = "no answer: " + err.Error()
+		}
+		said <- text
+	}()
+	return said
+}
+
+// whole makes a call, and returns all parts of its text.
+func (r *managedReplica) whole(name string, args map[string]any) (string, error) {
+	a, err := r.ask(r.m.Context(), name, args)
+	if err == nil && a.Error != nil {
+		err = errors.New(a.Error.Message)
+	}
+	var parts []string
+	for _, p := range a.Result.Content {
+		parts = append(parts, p.Text)
+	}
+	return strings.Join(parts, "\n"), err
 }
 
 // does makes a call, whose text must have the words.
@@ -72,7 +125,7 @@ func (r *managedReplica) does(name, args string, words ...string) string {
 	if err := json.Unmarshal([]byte(args), &parsed); err != nil {
 		r.m.Fatal(err)
 	}
-	text, _, err := r.call(r.m.Context(), name, parsed)
+	text, err := r.whole(name, parsed)
 	if err != nil {
 		r.m.Fatalf("%s %s: %v", name, args, err)
 	}
@@ -126,8 +179,10 @@ func TestManagedWorkspace(t *testing.T) {
 	c.does("history", `{"path":"notes.txt"}`, "edit")
 }
 
-// TestOperatorsUndoInManagedWorkspaces undoes a change over the operator API, on a replica that is then killed.
+// TestOperatorsUndoInManagedWorkspaces undoes a change over the operator API, on a replica that is then killed, and with
+// the command.
 func TestOperatorsUndoInManagedWorkspaces(t *testing.T) {
+	t.Parallel() // it waits for a lease
 	m := newManagedTeam(t)
 	a := m.replica("")
 	a.does("write_file", `{"path":"notes.txt","content":"before\n"}`, "created")
@@ -165,6 +220,31 @@ func TestOperatorsUndoInManagedWorkspaces(t *testing.T) {
 	}
 	a.kill() // what the operator did is in the store
 	b.does("read_file", `{"path":"notes.txt"}`, "before")
+
+	// The command has no files: a server undoes the change for it. Without one it says so.
+	b.stop()
+	a.start()
+	done := latest(t, a.does("history", `{"path":"notes.txt","limit":1}`))
+	undo := func(change string) (string, error) {
+		out, err := apart(m.path, "undo", change, "--yes", "--config", a.file, "--data", t.TempDir()).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := undo(done); err != nil || !strings.Contains(out, "Undone: "+a.work+"/notes.txt") {
+		t.Errorf("%s: %v", out, err)
+	}
+	a.does("read_file", `{"path":"notes.txt"}`, "after")
+	if out, err := undo(done); err == nil || !strings.Contains(out, "already undone") {
+		t.Errorf("again: %s: %v", out, err)
+	}
+	again := latest(t, a.does("history", `{"path":"notes.txt","limit":1}`))
+	a.does("write_file", `{"path":"notes.txt","content":"by another call"}`)
+	if out, err := undo(again); err == nil || !strings.Contains(out, "notes.txt") || !strings.Contains(out, "changed") {
+		t.Errorf("of a file that has changed since: %s: %v", out, err)
+	}
+	a.stop()
+	if out, err := undo(again); err == nil || !strings.Contains(out, "no server runs") {
+		t.Errorf("without a server: %s: %v", out, err)
+	}
 }
 
 // TestManagedWorkspaceIsFull has a limit that one file exceeds.

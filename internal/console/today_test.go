@@ -41,7 +41,7 @@ func newDay(t testing.TB, more ...*room.Room) *dayFixture {
 		Scrub: func() (func(string) string, error) {
 			return func(s string) string { return strings.ReplaceAll(s, "hunter2", "[REDACTED]") }, nil
 		},
-		Undo: func(_ context.Context, r history.Record, _ *history.Shared) (workspace.Receipt, error) {
+		Undo: func(_ context.Context, _ *store.Store, r history.Record, _ *history.Shared) (workspace.Receipt, error) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.undone = append(d.undone, r.ID)

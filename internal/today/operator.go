@@ -29,7 +29,7 @@ type Setup struct {
 	// Shared returns the history of all servers on a store, nil if the data directory has all of it.
 	Shared func(*store.Store) (*history.Shared, error)
 	// Undo reverts a change of files in the history of all servers, if there is one.
-	Undo func(ctx context.Context, r history.Record, all *history.Shared) (workspace.Receipt, error)
+	Undo func(ctx context.Context, s *store.Store, r history.Record, all *history.Shared) (workspace.Receipt, error)
 }
 
 // Room returns the verbs that show the work of agents, and take it back.
@@ -390,7 +390,7 @@ func (o *operator) undo(ctx context.Context, a undoArgs) (plan tool.Plan, err er
 	plan.Ask = fmt.Sprintf("This undoes the change of %s by %s in %s.", past.Time.Local().Format(time.DateTime), past.Tool,
 		some(names, 10))
 	plan.Run = func(ctx context.Context) (tool.Result, error) {
-		done, err := o.Undo(ctx, past.Record, o.all)
+		done, err := o.Undo(ctx, o.store, past.Record, o.all)
 		if err != nil {
 			return tool.Result{}, err
 		}

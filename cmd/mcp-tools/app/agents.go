@@ -81,6 +81,9 @@ func (a *App) startJobs(ctx context.Context) {
 	}
 	a.scheduler.Start()
 	a.sweepBlobs.Start()
+	if a.undoing != nil {
+		a.undoing.Start()
+	}
 	if a.agents.CanSpawn() {
 		a.agents.Start()
 	}

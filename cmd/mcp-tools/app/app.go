@@ -130,6 +130,7 @@ type App struct {
 	peers        *peers.Peers   // other replicas; nil if there can be none
 	noMedia      []string       // tools that lack a program
 	trees        *managed.Trees // managed workspaces; nil: none are
+	undoing      *jobs.Queue    // of changes in them; nil likewise
 	blobs        *blob.Blobs
 	sweepBlobs   *jobs.Queue
 	results      *results.Store
@@ -362,6 +363,9 @@ func (a *App) openServer(context.Context) (err error) {
 	a.onClose(a.scheduler.Close)
 	a.onClose(a.sweepBlobs.Close)
 	a.onClose(a.orders.Close)
+	if a.undoing != nil {
+		a.onClose(a.undoing.Close)
+	}
 	return err
 }
 

@@ -2,13 +2,17 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/peers"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
@@ -56,7 +60,101 @@ func (a *App) openManaged() error {
 	})
 	a.onClose(a.trees.Close)
 	a.env.undoManaged = a.undoManaged
+	a.undoing = undoQueue(a.store)
+	a.undoing.Loop, a.undoing.Do, a.undoing.Log = a.jobs, a.undoAsked, a.log
 	return nil
+}
+
+// undoPatience is how long a command waits until a server begins to undo a change.
+const undoPatience = 15 * time.Second
+
+// undoQueue returns the queue of the changes of managed workspaces that operators undo with a command, which has no
+// files. Any server with managed workspaces does it.
+func undoQueue(s *store.Store) *jobs.Queue { return &jobs.Queue{Store: s, Kind: "undo", Always: true} }
+
+// An undoOrder is the payload of such a job, and an undoReport its result.
+type undoOrder struct {
+	Change history.Record
+	By     room.Person
+}
+
+type undoReport struct {
+	Receipt workspace.Receipt
+	Error   *tool.Error `json:",omitempty"`
+}
+
+// undoAsked undoes a change for a command of another process.
+func (a *App) undoAsked(ctx context.Context, h *jobs.Held) (string, error) {
+	var order undoOrder
+	if err := json.Unmarshal([]byte(h.Job.Payload), &order); err != nil {
+		return "", err
+	}
+	done, err := a.undoManaged(room.As(ctx, order.By), order.Change)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	report := undoReport{Receipt: done}
+	if err != nil {
+		report.Error = shown(err)
+		a.log.Warn("a change was not undone for an operator", "err", err)
+	}
+	text, err := json.Marshal(report)
+	return string(text), err
+}
+
+// askToUndo has a server undo a change of a managed workspace, and waits for it.
+func askToUndo(ctx context.Context, s *store.Store, r history.Record) (done workspace.Receipt, err error) {
+	payload, err := json.Marshal(undoOrder{r, room.By(ctx)})
+	if err != nil {
+		return done, err
+	}
+	q := undoQueue(s)
+	id := ""
+	if err := s.Update(ctx, func(t *store.Tx) (err error) {
+		id, _, err = q.Enqueue(t, jobs.New{Payload: string(payload)})
+		return err
+	}); err != nil {
+		return done, err
+	}
+	cancel := func(ctx context.Context) (j jobs.Job, err error) {
+		err = s.Update(ctx, func(t *store.Tx) (err error) { j, err = q.Cancel(t, id, "it was not begun"); return err })
+		return j, err
+	}
+	late := time.After(undoPatience)
+	for {
+		changed := s.Wait(jobs.Topic)
+		var j jobs.Job
+		if err := s.View(ctx, func(t *store.Tx) (err error) { j, err = q.Get(t, id); return err }); err != nil {
+			return done, err
+		}
+		switch j.State {
+		case jobs.Done:
+			var report undoReport
+			if err := json.Unmarshal([]byte(j.Result), &report); err != nil || report.Error == nil {
+				return report.Receipt, err
+			}
+			return report.Receipt, report.Error
+		case jobs.Failed, jobs.Cancelled:
+			return done, tool.Errorf(tool.Unavailable, "the server that undid the change has not finished: %s", j.Reason).
+				Try("mcp-tools today shows whether it was undone")
+		case jobs.Running:
+			late = nil // it takes as long as the workspace and the files need
+		}
+		select {
+		case <-changed:
+		case <-late:
+			if j, err = cancel(ctx); err != nil {
+				return done, err
+			}
+			if j.Attempt == 0 {
+				return done, tool.Errorf(tool.Unavailable, "no server runs that can change the files of the managed workspace").
+					Try("start one with this store and workspace.managed, and undo the change %q again", r.ID)
+			}
+		case <-ctx.Done():
+			_, err := cancel(context.WithoutCancel(ctx))
+			return done, errors.Join(context.Cause(ctx), err)
+		}
+	}
 }
 
 // undoManaged reverts a change of files of a managed workspace for an operator. It waits for the workspace as a call does,

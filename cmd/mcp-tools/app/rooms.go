@@ -247,7 +247,7 @@ func (e *Env) masker() (func(string) string, error) {
 
 // undoChange reverts a change of files for an operator, within the directories that it was made in and with the names
 // that callers cannot change. The files must be as the change has left them.
-func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Shared) (done workspace.Receipt, err error) {
+func (e *Env) undoChange(ctx context.Context, s *store.Store, r history.Record, all *history.Shared) (done workspace.Receipt, err error) {
 	loaded, err := e.Load()
 	if err != nil {
 		return done, err
@@ -266,8 +266,7 @@ func (e *Env) undoChange(ctx context.Context, r history.Record, all *history.Sha
 		if e.undoManaged != nil {
 			return e.undoManaged(ctx, r)
 		}
-		return done, tool.Errorf(tool.Unavailable, "only servers change the files of a managed workspace").
-			Try("undo the change %q in the console of a server, or over its operator API", r.ID)
+		return askToUndo(ctx, s, r)
 	}
 	caller := tool.Caller{}
 	caller.Agent, caller.User, _ = strings.Cut(r.By, "/")
