@@ -138,6 +138,10 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 	has("managed workspace", call(onManaged(b), "exec", is(`{"command":"echo on b >> made/on-a.txt"}`)), "no output")
 	has("managed workspace", call(onManaged(a), "read_file", is(`{"path":"made/on-a.txt"}`)), "managedon b")
 
+	drawn := call(onManaged(a), "create_image", is(`{"chart":"bar","title":"Sheds","data":"Word,Count\nshed,3","format":"svg"}`))
+	drawing := regexp.MustCompile(`generated/[\w./-]+\.svg`).FindString(drawn)
+	has("generated file", call(onManaged(b), "read_file", map[string]any{"path": drawing}), "Sheds")
+
 	// A command that B has called for runs on A, which holds the workspace: its output comes on the way, and lets it go on.
 	call(onManaged(a), "exec", is(`{"command":"sleep 600","background":true}`))
 	goOn := filepath.Join(bases[0], "eve", "go-on")
@@ -198,7 +202,20 @@ func TestMadeOnOneUsedOnAnother(t *testing.T) {
 		t.Errorf("the audit log has two keys: %s", verified)
 	}
 
+	call(a, "write_file", is(`{"path":"last.txt","content":"written on a"}`))
+	change = latest(t, call(a, "history", is(`{"path":"last.txt","limit":1}`)))
+
 	a.kill()
+	has("result", call(b, "read_result", map[string]any{"id": handle, "tail": 3}), "line 100000 of a long result")
+	has("undo", call(b, "undo", map[string]any{"change": change}), "last.txt")
+	has("document", call(b, "read_document", is(`{"path":"plan.csv"}`)), "paint")
+	has("board", call(b, "team_tasks", is(`{"action":"list"}`)), "Paint the shed")
+	has("job", call(b, "cron", is(`{"action":"list"}`)), "later")
+	has("secret", call(b, "exec", map[string]any{"command": "printf 'opensesame-%d' 77"}), "[REDACTED")
+	has("generated file", call(onManaged(b), "read_file", map[string]any{"path": drawing}), "Sheds")
+	eventually(t, "a browser begins anew on the other server", func() bool { // once the lease of the killed one has ended
+		return strings.Contains(call(b, "browser", is(`{"action":"open","url":"page.html"}`)), "Hello from a page")
+	})
 	has("managed workspace", call(onManaged(b), "read_file", is(`{"path":"made/on-a.txt"}`)), "managedon b")
 	has("its server was killed", call(b, "process", map[string]any{"action": "poll", "id": id}), "the server", "ended")
 	has("its server was killed", call(b, "process", is(`{"action":"list"}`)), id, "its server ")
