@@ -51,7 +51,7 @@ type podServer struct {
 func (p *podPlace) settings(change map[string]string, more string) string {
 	p.Helper()
 	kubernetes := map[string]string{"image": kubetest.Commands, "agent": kubetest.Program, "namespace": "boxes",
-		"kubeconfig": p.Config(kubetest.Server), "disk": "64MiB", "cpu": "500m"}
+		"kubeconfig": p.Config(kubetest.Server), "disk": "1GiB", "cpu": "500m"}
 	maps.Copy(kubernetes, change)
 	flow, err := json.Marshal(kubernetes)
 	file := filepath.Join(p.TempDir(), "config.yaml")
@@ -220,7 +220,7 @@ func podCommands(t *testing.T, p *podPlace) {
 // podLimits has commands that use more than they may.
 func podLimits(t *testing.T, p *podPlace) {
 	s := p.serve(nil, "")
-	s.runs("tail /dev/zero", "SIGKILL")
+	s.runs("tail /dev/zero", "more than 96 MiB of memory")
 	s.runs("echo goes on", "goes on")
 	s.runs("dd if=/dev/zero of=/tmp/full bs=1M count=50 2>&1; echo goes on", "No space left", "goes on")
 	s.runs("rm /tmp/full; head -c 1500000000 /dev/zero >/roots/big; sleep 4242", "lost", "Evicted")

@@ -54,7 +54,7 @@ type KubernetesSettings struct {
 	Kubeconfig string      `yaml:"kubeconfig" form:"path"`
 	Runtime    string      `yaml:"runtime_class" form:"label"`
 	CPU        string      `yaml:"cpu" form:"label" default:"1"`
-	Disk       config.Size `yaml:"disk" default:"4GiB" min:"64MiB" max:"1TiB"`
+	Disk       config.Size `yaml:"disk" default:"4GiB" min:"1GiB" max:"1TiB"`
 	PullSecret string      `yaml:"pull_secret" form:"label"`
 }
 

@@ -155,6 +155,10 @@ func (l *fakeLink) play(in *io.PipeReader, out *io.PipeWriter) {
 			return
 		case "junk":
 			_, _ = out.Write([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
+		case "oom", "shot":
+			memory := map[string]int64{"oom": 500 << 20, "shot": 10 << 20}[body.Argv[0]]
+			_ = w.SendJSON(wire.Exited, id, wire.ExitBody{Code: 137, Signal: "SIGKILL", Memory: memory})
+			_ = w.Send(wire.Gone, id, nil)
 		case "exceed":
 			_ = w.SendJSON(wire.Exited, id, wire.ExitBody{LimitExceeded: "memory", Code: 137, Signal: "SIGKILL"})
 			_ = w.Send(wire.Gone, id, nil)

@@ -231,9 +231,13 @@ func TestKeptSandboxesExpire(t *testing.T) {
 
 func TestStarved(t *testing.T) {
 	c := withFakes(t, Policy{}, nil, newFake("kernel"))
-	if _, s := run(caller(t), t, c, word("exceed")); s.State != sandbox.LimitExceeded ||
-		s.Why != "it took more than 512 MiB of memory" {
-		t.Errorf("it is %+v", s)
+	for _, what := range []string{"exceed", "oom"} {
+		if _, s := run(caller(t), t, c, word(what)); s.State != sandbox.LimitExceeded || s.Why != "it took more than 512 MiB of memory" {
+			t.Errorf("%s is %+v", what, s)
+		}
+	}
+	if _, s := run(caller(t), t, c, word("shot")); s.State != sandbox.Exited || s.Signal != "SIGKILL" {
+		t.Errorf("a command that was killed for another reason is %+v", s)
 	}
 }
 

@@ -81,6 +81,9 @@ func (p *process) Exited(how wire.ExitBody) {
 		p.mu.Unlock()
 		return
 	}
+	if p.c.outOfMemory(how) {
+		how.LimitExceeded = "memory"
+	}
 	p.exit = how
 	state := sandbox.Exited
 	switch {
@@ -232,6 +235,14 @@ func join(one, two string) string {
 		return two
 	}
 	return one + "; " + two
+}
+
+// outOfMemory reports whether the kernel killed a command because the memory of its sandbox was full: it is faster than
+// the agent, and says so to nobody in a sandbox.
+func (c *Commands) outOfMemory(how wire.ExitBody) bool {
+	const killed = 128 + 9
+	limit := c.o.Limits.Memory
+	return how.Code == killed && !how.Killed && !how.TimedOut && limit > 0 && how.Memory > limit-limit/4
 }
 
 // limitText describes the limit that a command exceeded.

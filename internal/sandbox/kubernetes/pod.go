@@ -160,7 +160,7 @@ func (l *Launcher) pod(s sandbox.Spec) pod {
 		Capabilities: capabilities{Drop: []string{"ALL"}},
 	}
 	amounts := map[string]string{
-		"cpu": cmp.Or(l.o.CPU, "1"), "memory": bytesOf(max(s.Limits.Memory, 64<<20)), "ephemeral-storage": bytesOf(max(l.o.Disk, 1<<30)),
+		"cpu": cmp.Or(l.o.CPU, "1"), "memory": bytesOf(max(s.Limits.Memory, 64<<20)), "ephemeral-storage": bytesOf(cmp.Or(l.o.Disk, 4<<30)),
 	}
 	same := resources{Requests: amounts, Limits: amounts}
 	b := l.o.base
