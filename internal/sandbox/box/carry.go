@@ -50,7 +50,7 @@ func (b *Box) watch() {
 				b.asked.Store(now.UnixNano())
 				go func() { _ = b.send(wire.Ping, 0, nil) }() // an error means that the box is lost
 			case now.Sub(time.Unix(0, b.asked.Load())) >= lostAfter-askAfter:
-				b.lose(errDeaf)
+				b.lose(fmt.Errorf("%s: %w", b.carried.Host, errDeaf))
 				b.shut()
 				return
 			}

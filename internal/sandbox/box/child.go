@@ -97,7 +97,7 @@ func (b *Box) begin(ctx context.Context, k wire.Kind, body []byte, s Sink) (*Chi
 		_ = b.send(wire.Kill, c.id, nil)
 		_ = b.send(wire.Drop, c.id, nil)
 		if errors.Is(context.Cause(ctx), errSilent) && b.carried.Host != "" {
-			b.lose(errDeaf)
+			b.lose(fmt.Errorf("%s: %w", b.carried.Host, errDeaf))
 			go b.shut()
 		}
 		return nil, context.Cause(ctx)
