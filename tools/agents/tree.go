@@ -59,17 +59,23 @@ func (e *Engine) collectTree(ctx context.Context, r *Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTime)
 	defer cancel()
 	changes, err := e.Trees.Collect(ctx, *t.Tree, t.Label)
-	if err != nil {
+	before := errors.Is(err, worktree.ErrCollected)
+	if err != nil && !before {
 		e.Log.Error("the work of a subagent could not become a branch; its files are kept", "name", t.Tree.Name, "err", err)
 		changes = "Its changes could not become a branch. They are kept on the server as " + t.Tree.Name + ": tell the operator."
 	}
-	e.reportChanges(ctx, r.ID(), t.Tree.Name, changes)
+	e.reportChanges(ctx, r.ID(), t.Tree.Name, changes, before)
 }
 
-// reportChanges stores the changes of a subagent in words.
-func (e *Engine) reportChanges(ctx context.Context, id, name, changes string) {
+// reportChanges stores the changes of a subagent in words. If its tree was collected before, the report of the server that has
+// collected it stays, or comes yet.
+func (e *Engine) reportChanges(ctx context.Context, id, name, changes string, before bool) {
+	query := "UPDATE subagent SET changes = $2 WHERE id = $1"
+	if before {
+		query += " AND changes = ''"
+	}
 	err := e.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec("UPDATE subagent SET changes = $2 WHERE id = $1", id, e.Scrub(cmp.Or(changes, "It changed no file.")))
+		_, err := tx.Exec(query, id, e.Scrub(cmp.Or(changes, "It changed no file.")))
 		return err
 	})
 	if err != nil {
@@ -97,9 +103,9 @@ func (e *Engine) collectLeft(ctx context.Context) {
 			if ctx.Err() != nil {
 				return 0, nil
 			}
-			if failure == nil {
-				e.Log.Info("the work of a subagent without a server has become a branch", "name", w.Name)
-				e.reportChanges(ctx, w.ID, w.Name, changes)
+			if before := errors.Is(failure, worktree.ErrCollected); failure == nil || before {
+				e.Log.Info("the work of a subagent without a server was collected", "name", w.Name)
+				e.reportChanges(ctx, w.ID, w.Name, changes, before)
 				continue
 			}
 			if _, before := failed[w.Name]; !before && !errors.Is(failure, worktree.ErrBusy) {

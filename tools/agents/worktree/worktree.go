@@ -76,7 +76,7 @@ type Work struct {
 	Label string
 }
 
-// owner returns the file with the Work of a tree. It is written first and removed last.
+// owner returns the file with the Work of a tree. It is written first, and locked by the process that collects the tree.
 func (t *Trees) owner(name string) string { return filepath.Join(t.Dir, name, "owner") }
 
 // All returns the work in all trees of the directory. A tree that is just being made or removed may be missing.
@@ -174,17 +174,19 @@ const (
 var (
 	// ErrBusy is the error of [Trees.Collect] if another process collects the tree.
 	ErrBusy = errors.New("another server collects the working tree")
+	// ErrCollected is the error of [Trees.Collect] if the tree is gone, or was never whole.
+	ErrCollected = errors.New("the working tree was collected before")
 	// ErrNoRepository is the error of [Trees.Collect] if the directory of the repository does not exist.
 	ErrNoRepository = errors.New("the repository of the working tree does not exist")
 )
 
 // Collect makes a branch of the work in a tree, and removes the tree. It returns the changes in words, "" if there are
-// none. If it fails the tree stays, for another attempt.
+// none. With [ErrCollected] it returns all that is known of them. If it fails otherwise the tree stays, for another attempt.
 func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes string, err error) {
 	path := t.Path(tree)
-	lock, err := os.OpenFile(filepath.Join(t.Dir, tree.Name, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(t.owner(tree.Name), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // it was collected before
+		return t.known(ctx, tree), ErrCollected
 	}
 	if err != nil {
 		return "", err
@@ -194,8 +196,8 @@ func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes s
 		return "", cmp.Or(err, ErrBusy)
 	}
 	base, err := os.ReadFile(t.base(tree))
-	if errors.Is(err, fs.ErrNotExist) { // it was collected before, or is not whole
-		return "", os.RemoveAll(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) { // another process may have had the lock until now
+		return t.known(ctx, tree), cmp.Or(os.RemoveAll(filepath.Dir(path)), ErrCollected)
 	}
 	if err != nil {
 		return "", err
@@ -228,6 +230,15 @@ func (t *Trees) Collect(ctx context.Context, tree Tree, label string) (changes s
 	}
 	// The base goes first: without it the tree has been collected.
 	return changes, errors.Join(os.Remove(t.base(tree)), os.RemoveAll(filepath.Dir(path)))
+}
+
+// known returns in words where the changes of a tree are that was collected before, or "".
+func (t *Trees) known(ctx context.Context, tree Tree) string {
+	head, err := t.git(ctx, tree.Repo, []string{tree.Repo}, nil, "for-each-ref", "--format=%(objectname)", "refs/heads/"+tree.Branch())
+	if err != nil || head == "" {
+		return ""
+	}
+	return fmt.Sprintf("Its changes are on the branch %s.", tree.Branch())
 }
 
 // unlock removes the locks that git has left in a tree, and at its branch, when it was killed. Nothing else works there any more.
