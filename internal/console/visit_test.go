@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A sender sends people to a page of another site, and passes on the query with which they return.
+// A sender sends people to a page of another site, and passes on the query of their return.
 type sender struct {
 	address string // of its page; the state follows
 	back    chan string

@@ -26,7 +26,7 @@ func Client(web outbound.Client) *http.Client {
 }
 
 // origins sends each request to its origin as a service of its own. So the credential of a client
-// reaches the endpoint for which it was added, on whatever host the metadata place it.
+// reaches its endpoint alone, on any host of the metadata.
 type origins struct{ web outbound.Client }
 
 func (o origins) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -173,7 +173,7 @@ setpriv --reuid mcp-tools --regid mcp-tools --clear-groups env HOME=/var/lib/mcp
 	}
 }
 
-// TestUnit has systemd read the unit, with what it names in a directory.
+// TestUnit has systemd read the unit, with its files in a directory.
 func TestUnit(t *testing.T) {
 	analyze := need(t, "systemd-analyze")
 	root := t.TempDir()

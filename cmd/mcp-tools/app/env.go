@@ -91,7 +91,7 @@ func explainMissing(err error) error {
 // DataDir returns the data directory.
 func (e *Env) DataDir() (string, error) { return config.DataDir(e.Data, e.Getenv) }
 
-// dataFlags returns the flags with which a command in another terminal reaches the data of this server, "" if it needs none.
+// dataFlags returns the flags of a command in another terminal for the data of this server, "" if it needs none.
 // storeNamed means that the settings name the store.
 func (e *Env) dataFlags(storeNamed bool) string {
 	other := func(name string) string { // the environment of another terminal
